@@ -13,6 +13,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, names_read
 from fusionlint.patterns.code.calls import as_argument
+from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.code.unpacked import assigned, unpacked
 from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.operations.sort import (
@@ -267,8 +268,7 @@ def _is_of_float64(node: cst.Call, source: Source) -> bool:
     """Whether the function around names float64, and no float32: of such numbers `top_k` is a sort too, on a CPU and a
     GPU; the few smallest of many rows are still fewer bytes, for it sorts no places."""
     function = source.function(node)
-    named = [part for part in inside(function.body) if isinstance(part, cst.Attribute)] if function is not None else []
-    kinds = {name for part in named if (name := source.qualified_name(part)) in _FLOATS}
+    kinds = _FLOATS.intersection(mentioned(function.body, source)) if function is not None else frozenset()
     return bool(kinds) and all(name.endswith("64") for name in kinds)
 
 

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, beside
+from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.compiled.readers import sorted_to
 from fusionlint.patterns.operations.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
 from fusionlint.patterns.values.two_axes import has_rows
@@ -156,5 +157,4 @@ def _passes_nans_over(call: cst.Call, made: Sorted, one: Taken) -> bool:
 def _expects_nans(call: cst.Call, source: Source) -> bool:
     """Whether the function around asks for numbers that are none, or makes some: `jnp.isnan(x)`, `jnp.nan`."""
     function = source.function(call)
-    named = (part for part in inside(function.body) if isinstance(part, cst.Attribute | cst.Name)) if function else ()
-    return any(source.qualified_name(part) in _NANS for part in named)
+    return function is not None and not _NANS.isdisjoint(mentioned(function.body, source))

@@ -46,6 +46,7 @@ def test_what_is_turned_round_or_keeps_the_order_is_sorted_too(body: str, instea
         # What is no number comes last: the last place is that of the maximum, or of such.
         ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.sort(x)[..., -1]", "jnp.max(x, axis=-1)"),
         ("x = jnp.where(k, x, 0.0)\nreturn jnp.sort(x)[..., 0]", "jnp.min(x, axis=-1)"),
+        ("from jax.experimental.sparse import CSR\nreturn jnp.sort(x)[..., 0]", "jnp.min(x, axis=-1)"),
     ],
 )
 def test_the_first_of_a_sort_passes_over_what_is_no_number(body: str, instead: str) -> None:
@@ -112,6 +113,7 @@ def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameter
         ("x = x.astype(jnp.float64)\nreturn jnp.argsort(-x, axis=1)[:, :8]", False),
         ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :8]", True),  # fewer bytes, for no places are sorted
         ("x = x.astype(jnp.float32)\nreturn jnp.argsort(x, axis=1)[:, :k]", True),
+        ("from jax.experimental.sparse import CSR\nreturn jnp.argsort(x, axis=1)[:, :8]", True),
         ("x = x.astype(jnp.float64).astype(jnp.float32)\nreturn jnp.argsort(-x, axis=1)[:, :8]", True),
     ],
 )
