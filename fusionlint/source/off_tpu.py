@@ -20,11 +20,13 @@ _TPU = regex(r"^v\d+\w?$")
 # At a file's own level: whatever it computes is then of 64 bits, unless it says otherwise.
 _X64 = re.compile(rb"""^(jax\.)?config\.(update\(\s*["']jax_enable_x64["'],\s*True|jax_enable_x64\s*=\s*True)""", re.M)
 
+_NAMES_ONE = re.compile(rb"(?<![a-z])tpus?(?![a-z])", re.I)
+
 
 def is_off_tpu(facts: Facts, data: bytes) -> bool:
     """Whether a file imports such a package at its own level, or is part of one; or turns 64 bits on, which a TPU makes
     of others one by one, and never mentions one."""
-    if _X64.search(data) and b"tpu" not in data.lower():
+    if _X64.search(data) and not _NAMES_ONE.search(data):
         return True
     bound = (target for kind, target, _ in facts.raw.bindings.get("", {}).values() if kind == "import")
     return any(name.partition(".")[0] in _NO_TPU for name in (facts.module, *bound))
