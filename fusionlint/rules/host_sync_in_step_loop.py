@@ -15,7 +15,7 @@ from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, i
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
-from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time
+from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time, is_viewed_each_time
 from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.patterns.runs.gated import held_open
 from fusionlint.rule import Rule
@@ -68,6 +68,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if not steps or any(_is_big(step, source) for step in steps):
         return
     if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
+        return
+    if is_viewed_each_time(loop, source):
         return
     if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
         return
@@ -210,7 +212,19 @@ def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bo
         given = [*step.args, *(write.value for write in writes)]
         subscripts = (part for node in given for part in inside(node) if isinstance(part, cst.Subscript))
         is_cut = is_cut or any(is_part_of_data(part, carry) for part in subscripts)
+        is_cut = is_cut or any(_takes_a_part(part, loop, source) for node in given for part in inside(node))
     return is_cut
+
+
+def _takes_a_part(call: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """`cut(states, i, n)` in a loop that counts by as many, `for i in range(0, len(states), n)`."""
+    match loop:
+        case cst.For(target=cst.Name(counter), iter=cst.Call(args=[_, _, cst.Arg(value=by)]) as counted):
+            if not isinstance(call, cst.Call) or not source.calls(counted, "range"):
+                return False
+            given = [source.code(arg.value) for arg in call.args]
+            return counter in given and source.code(by) in given
+    return False
 
 
 def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
