@@ -75,7 +75,10 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
     found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
-    found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
+    logged = [node for node in found if _is_logged(node, source)]
+    if any(not is_gated(node, loop, source) for node in logged):
+        return  # which waits for every step, whatever else is kept
+    found = [node for node in found if node not in logged and not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     if any(is_whole(node, source) for node in found) and is_animated(loop, source):

@@ -35,6 +35,7 @@ def lines(body: str) -> list[int]:
         "for i in range(b):\n    state, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
         # Gone through in parts, but one number of each is read.
         "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(float(y))",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if b: print(f'{float(y):.3f}')",
         # A viewer that is shown something else, or now and then.
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    rerun.set_time('t', b)",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if b: rerun.log('x', rerun.Points3D(state))",
@@ -95,6 +96,8 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "    if jax.numpy.isnan(y):\n        break",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(state))\n    if not np.isfinite(y): break",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if y < b and c: b = y",
+        # Kept, and printed each time.
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    print(f'{b}: {float(y):.3f}')",
         # A viewer copies what it is shown.
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    rerun.log('x', rerun.Points3D(state))",
         # Of many states as many at a time as there are devices.
