@@ -34,7 +34,7 @@ def targets(code: str, rule: str) -> list[tuple[str, ...]]:
         ("from mine.jax_triton import kernels\n", 1),
         ("def later():\n    import cupy\n", 1),
         ("import jax\njax.config.update('jax_enable_x64', True)\noutput = 1\n", 0),
-        ("from jax import config\nconfig.update(\n    \"jax_enable_x64\", True)\n", 0),
+        ('from jax import config\nconfig.update(\n    "jax_enable_x64", True)\n', 0),
         ("import jax\njax.config.update('jax_enable_x64', False)\n", 1),
         ("import jax\ndef later():\n    jax.config.update('jax_enable_x64', True)\n", 1),
         ("import jax\njax.config.update('jax_enable_x64', True)\non_tpu = jax.default_backend() == 'tpu'\n", 1),

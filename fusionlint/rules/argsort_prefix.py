@@ -30,9 +30,13 @@ from fusionlint.patterns.operations.sort import (
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.options import as_given, default_of
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import under_loop, under_vmap
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
+from fusionlint.source.hosts import is_first_state_name
+from fusionlint.source.places import Place
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -75,6 +79,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
+        return
+    if _makes_the_first_state(node, source):
         return
     if all(_is_a_share(one.count, source) for one in counted):
         return
@@ -262,6 +268,16 @@ def _is_nothing_beside(node: cst.Call, made: Sorted, source: Source) -> bool:
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(made.array, source):
         return True
     return is_concrete(node, source) and not under_vmap(node, source)
+
+
+def _makes_the_first_state(node: cst.Call, source: Source) -> bool:
+    """Whether the function around is called as what runs before the first step, `setup`, and no loop is seen to call
+    it: what a module's `setup` does is done in every trace of it, and stays there."""
+    place = source.place(node)
+    if not is_first_state_name(last_name(place.scope)) or under_loop(node, source):
+        return False
+    owner = source.facts.class_around(place.scope)
+    return not (owner and source.project.inherits(Place(source.path, owner), MODULES))
 
 
 def _is_of_float64(node: cst.Call, source: Source) -> bool:

@@ -67,18 +67,13 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [step for step in steps if not is_gated(step, loop, source) and not runs_on_the_cpu(step.func, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
-        return
-    if is_viewed_each_time(loop, source):
+    if is_timed(loop, source) or _is_seen_each_time(loop, source) or _works_on_the_host(loop, source):
         return
     if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
         return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
     found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
-    logged = [node for node in found if _is_logged(node, source)]
-    if any(not is_gated(node, loop, source) for node in logged):
-        return  # which waits for every step, whatever else is kept
-    found = [node for node in found if node not in logged and not _is_a_count(node, loop, steps, source)]
+    found = [node for node in _kept(found, loop, source) if not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     if any(is_whole(node, source) for node in found) and is_animated(loop, source):
@@ -163,6 +158,20 @@ def _is_filed(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` is written into a file that is open there, `with h5py.File(path, "a") as f`."""
     calls_of = (opened for opened in held_open(node, source) if isinstance(opened, cst.Call))
     return any(_FILES.search(source.qualified_name(call.func) or dotted(call.func)) for call in calls_of)
+
+
+def _is_seen_each_time(loop: Loop, source: Source) -> bool:
+    """Whether every iteration draws, or hands a viewer what it makes."""
+    return is_shown_each_time(loop, source) or is_viewed_each_time(loop, source)
+
+
+def _kept(found: list[cst.BaseExpression], loop: Loop, source: Source) -> list[cst.BaseExpression]:
+    """Those of what is read that no line of a log shows; none where every iteration writes such a line, which waits for
+    the step whatever else is kept of it."""
+    logged = [node for node in found if _is_logged(node, source)]
+    if any(not is_gated(node, loop, source) for node in logged):
+        return []
+    return [node for node in found if node not in logged]
 
 
 def _is_logged(node: cst.BaseExpression, source: Source) -> bool:

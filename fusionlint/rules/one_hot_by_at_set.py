@@ -150,7 +150,7 @@ def _is_known(part: Part) -> bool:
 
 def _is_probe(node: cst.Call, source: Source) -> bool:
     """Whether all of it goes into a function of somebody: `operator(zeros.at[i].set(1))`, which is most of the work; or
-    says in which direction one is differentiated, `jax.jvp(f, (x,), (zeros.at[i].set(1.0),))`, and has to be as x is."""
+    says in which direction one is differentiated, `jax.jvp(f, (x,), (zeros.at[i].set(1.0),))`, and is such as x is."""
     name = source.assigned_name(node)
     reads = source.reads(name) if name is not None else [node]
     return bool(reads) and all(

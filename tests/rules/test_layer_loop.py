@@ -493,3 +493,28 @@ class Model(nn.Module):
     Path("settings.py").write_text(settings)
     Path("model.py").write_text("from settings import Config\n" + BLOCK + model)
     assert len(check_files([Path("model.py"), Path("settings.py")], ONLY).findings) == count
+
+
+TWICE = """\
+class Model(nn.Module):
+    depth: int
+
+    def setup(self):
+        self.blocks = [Block() for _ in range(self.depth)]
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+    def decode(self, x):
+        for block in self.blocks:
+            x = block({given})
+        return x
+"""
+
+
+@pytest.mark.parametrize("given", ["x", "x, None"])
+def test_the_same_layers_are_told_of_once(given: str) -> None:
+    (found,) = check_text((BLOCK + TWICE.format(given=given)).encode(), "m.py", ONLY)
+    assert found.location.line == (BLOCK + TWICE).partition("for block")[0].count("\n") + 1

@@ -166,7 +166,9 @@ def counted(rows, mask):
     assert rules(code, "scan-without-unroll") == ["scan-without-unroll"] * count
 
 
-@pytest.mark.parametrize(("made", "count"), [("np.array(nested(jnp.array(parts)))", 0), ("nested(jnp.array(parts))", 1)])
+@pytest.mark.parametrize(
+    ("made", "count"), [("np.array(nested(jnp.array(parts)))", 0), ("nested(jnp.array(parts))", 1)]
+)
 def test_a_scan_whose_result_numpy_takes_runs_where_the_host_waits_for_it(made: str, count: int) -> None:
     code = f"""
 import numpy as np

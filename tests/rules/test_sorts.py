@@ -111,7 +111,10 @@ def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameter
     [
         ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :k]", False),
         ("x = x.astype(jnp.float64)\nreturn jnp.argsort(-x, axis=1)[:, :8]", False),
-        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :8]", True),  # fewer bytes, for no places are sorted
+        (
+            "x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :8]",
+            True,
+        ),  # fewer bytes: no places are sorted
         ("x = x.astype(jnp.float32)\nreturn jnp.argsort(x, axis=1)[:, :k]", True),
         ("from jax.experimental.sparse import CSR\nreturn jnp.argsort(x, axis=1)[:, :8]", True),
         ("x = x.astype(jnp.float64).astype(jnp.float32)\nreturn jnp.argsort(-x, axis=1)[:, :8]", True),
@@ -119,3 +122,22 @@ def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameter
 )
 def test_of_64_bits_top_k_is_a_sort_as_well(body: str, is_said: bool) -> None:
     assert bool(said(body)) == is_said
+
+
+SETUP = """
+import flax.linen as nn
+import jax.numpy as jnp
+
+class Search{base}:
+    def setup(self, key):
+        near = jnp.argsort(self.table(key), axis=1)[:, : self.k]
+        return dict(near=near)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "is_said"), [("", "setup", False), ("", "ask", True), ("(nn.Module)", "setup", True)]
+)
+def test_a_first_state_is_made_once(base: str, name: str, is_said: bool) -> None:
+    code = SETUP.format(base=base).replace("def setup", f"def {name}")
+    assert bool(check_text(code.encode(), "m.py", SCOPE)) == is_said
