@@ -1,4 +1,4 @@
-"""Of a file that imports what has kernels for CUDA alone nothing is said of a TPU."""
+"""Of a file that imports what has kernels for CUDA alone, or turns 64 bits on, nothing is said of a TPU."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def targets(code: str, rule: str) -> list[tuple[str, ...]]:
         ("import jax_triton as jt\n", 0),
         ("from mine.jax_triton import kernels\n", 1),
         ("def later():\n    import cupy\n", 1),
+        ("import jax\njax.config.update('jax_enable_x64', True)\noutput = 1\n", 0),
+        ('from jax import config\nconfig.update(\n    "jax_enable_x64", True)\n', 0),
+        ("import jax\njax.config.update('jax_enable_x64', False)\n", 1),
+        ("import jax\ndef later():\n    jax.config.update('jax_enable_x64', True)\n", 1),
+        ("import jax\njax.config.update('jax_enable_x64', True)\non_tpu = jax.default_backend() == 'tpu'\n", 1),
     ],
 )
 def test_what_a_tpu_alone_is_harmed_by(imported: str, count: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.at import at_write, constant, elements
 from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
@@ -17,6 +17,7 @@ from fusionlint.patterns.compiled.found_and_picked import is_picked
 from fusionlint.patterns.operations.picked import picks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
@@ -53,6 +54,8 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_called_as_once(last_name(source.place(node).scope)) or _is_given_by_a_loop(array, source):
         return
+    if all(_goes_back(pick.node, source) for pick in found) and not under_vmap(node, source):
+        return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
     shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
@@ -75,6 +78,19 @@ def found_and_picked(barrier: Barrier, module: hlo.Module) -> str | None:
     if not is_picked(barrier, module):
         return None
     return "jnp.max or jnp.min of the array in place of reading it at the argmax or argmin: both are one reduction"
+
+
+def _goes_back(pick: cst.Subscript | cst.Call, source: Source) -> bool:
+    """Whether what is read is part of what is written at its own place, `x.at[i].set(x[i] - 1)`: the kernel that writes
+    one number reads it, whoever found the place."""
+    for above in source.ancestors(pick):
+        write = at_write(above)
+        if write is not None and isinstance(pick, cst.Subscript) and write.value is not None:
+            is_own = source.code(write.array) == source.code(pick.value)
+            return is_own and [*map(source.code, write.index)] == [*map(source.code, elements(pick.slice))]
+        if isinstance(above, cst.BaseSmallStatement | cst.Lambda):
+            return False
+    return False
 
 
 def _is_in_memory(array: cst.Name, source: Source) -> bool:

@@ -9,10 +9,17 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.branches.conditional import CONDITIONALS, Branch, conditional, is_unchanged, writes
+from fusionlint.patterns.branches.conditional import (
+    CONDITIONALS,
+    Branch,
+    Conditional,
+    conditional,
+    is_unchanged,
+    writes,
+)
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.tests import is_static_test
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import inside, is_about
 from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.compiled.conditionals import buffers_around, conditionals_at, is_in_a_loop
@@ -54,6 +61,8 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
     vmapped = under_vmap(node, source) or in_environment(node, source)
     if not (_is_step(node, source) if vmapped else under_loop(node, source)) or is_concrete(node, source):
         return
+    if vmapped and _is_read_on(found, source):
+        return  # both are needed, and a choice makes the new one as it copies
     yield source.finding(
         node,
         "every step copies the whole buffer through the conditional, where a row of it may change",
@@ -103,6 +112,31 @@ def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
         if any(buffer.dims == shape.dims for buffer in buffers_around(one, module)) and is_in_a_loop(one, module):
             return "let the buffer out of the cond: x.at[i].set(jnp.where(p, row, x[i])), which is written in place"
     return None
+
+
+def _is_read_on(found: Conditional, source: Source) -> bool:
+    """Whether the buffer is read behind the conditional too, as it was: a proposal, which may be rejected."""
+    written = (array for branch in found.branches for array in writes(branch, source, depth=1))
+    buffers = (_handed_in(array, found, source) for array in written if isinstance(array, cst.Name))
+    return any(_reads_on(one, found.call, source) for one in buffers if one is not None)
+
+
+def _handed_in(array: cst.Name, found: Conditional, source: Source) -> cst.Name | None:
+    """The name that an array of a branch has outside of it, where it is handed in; else its own."""
+    functions = [branch.function for branch in found.branches]
+    parameter = source.parameter(array)
+    if parameter is None or (owner := source.owner(parameter)) not in functions:
+        return array
+    place = owner.params.params.index(parameter) if parameter in owner.params.params else len(found.operands)
+    operand = found.operands[place].value if place < len(found.operands) else None
+    return operand if isinstance(operand, cst.Name) else None
+
+
+def _reads_on(buffer: cst.Name, call: cst.Call, source: Source) -> bool:
+    """Whether the value that `buffer` has at `call` is read when that is over."""
+    inside_of = set(inside(call))
+    later = [use for use in source.uses(buffer) if use.node not in inside_of and use.order > source.order(call)]
+    return bool(later) and not later[0].is_write and not is_about(later[0].node, source)
 
 
 def _is_step(node: cst.Call, source: Source) -> bool:

@@ -16,7 +16,9 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
+from fusionlint.patterns.operations.sort import is_beside_a_decomposition
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.few_times import runs_a_few_times
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.rule import Rule
@@ -82,6 +84,8 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
         return
+    if _is_seldom(node, source):
+        return
     is_same = is_same_at(vector, product.whole, source, dropped=name)
     v, a = _shown(vector, "v", source) if is_same else "v", _shown(product.other, "a", source)
     yield source.finding(
@@ -90,6 +94,19 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"{a} * {v}" if product.is_right else f"{v}[:, None] * {a}, or {v} * {a} where that is a vector",
         pair=0 if _product(product.whole, source) is None else 1,
     )
+
+
+def _is_seldom(node: cst.Call, source: Source) -> bool:
+    """Whether the function around decomposes a matrix too, and is called by this file's host code alone, once or for a
+    few cases: a start value."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef) or source.context(node) == "traced":
+        return False
+    if not is_beside_a_decomposition(node, source):
+        return False
+    calls = source.calls_of((source.project.name_of(source.body_place(function)),))
+    is_of_the_host = all(source.context(call) == "host" or is_concrete(call, source) for call in calls)
+    return is_of_the_host and runs_a_few_times(function, source)
 
 
 @rule.barrier

@@ -16,7 +16,7 @@ from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, i
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
-from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time
+from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time, is_viewed_each_time
 from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.patterns.runs.gated import held_open
 from fusionlint.patterns.runs.under import VMAPS
@@ -69,13 +69,13 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     steps = [step for step in steps if not is_gated(step, loop, source) and not runs_on_the_cpu(step.func, source)]
     if not steps or any(_is_big(step, source) for step in steps):
         return
-    if is_timed(loop, source) or is_shown_each_time(loop, source) or _works_on_the_host(loop, source):
+    if is_timed(loop, source) or _is_seen_each_time(loop, source) or _works_on_the_host(loop, source):
         return
     if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
         return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
     found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
-    found = [node for node in found if not _is_logged(node, source) and not _is_a_count(node, loop, steps, source)]
+    found = [node for node in _kept(found, loop, source) if not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     if any(is_whole(node, source) for node in found) and is_animated(loop, source):
@@ -211,6 +211,20 @@ def _is_filed(node: cst.CSTNode, source: Source) -> bool:
     return any(_FILES.search(source.qualified_name(call.func) or dotted(call.func)) for call in calls_of)
 
 
+def _is_seen_each_time(loop: Loop, source: Source) -> bool:
+    """Whether every iteration draws, or hands a viewer what it makes."""
+    return is_shown_each_time(loop, source) or is_viewed_each_time(loop, source)
+
+
+def _kept(found: list[cst.BaseExpression], loop: Loop, source: Source) -> list[cst.BaseExpression]:
+    """Those of what is read that no line of a log shows; none where every iteration writes such a line, which waits for
+    the step whatever else is kept of it."""
+    logged = [node for node in found if _is_logged(node, source)]
+    if any(not is_gated(node, loop, source) for node in logged):
+        return []
+    return [node for node in found if node not in logged]
+
+
 def _is_logged(node: cst.BaseExpression, source: Source) -> bool:
     """Whether `node` stands in a line of a log: somebody wants to see every step."""
     for above in source.ancestors(node):
@@ -261,7 +275,19 @@ def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bo
         given = [*step.args, *(write.value for write in writes)]
         subscripts = (part for node in given for part in inside(node) if isinstance(part, cst.Subscript))
         is_cut = is_cut or any(is_part_of_data(part, carry) for part in subscripts)
+        is_cut = is_cut or any(_takes_a_part(part, loop, source) for node in given for part in inside(node))
     return is_cut
+
+
+def _takes_a_part(call: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """`cut(states, i, n)` in a loop that counts by as many, `for i in range(0, len(states), n)`."""
+    match loop:
+        case cst.For(target=cst.Name(counter), iter=cst.Call(args=[_, _, cst.Arg(value=by)]) as counted):
+            if not isinstance(call, cst.Call) or not source.calls(counted, "range"):
+                return False
+            given = [source.code(arg.value) for arg in call.args]
+            return counter in given and source.code(by) in given
+    return False
 
 
 def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:

@@ -18,6 +18,7 @@ from fusionlint.patterns.dispatch.jit import dispatching, is_jitted
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.carry import calls as calls_in
 from fusionlint.patterns.loops.collected import is_of_a_list
+from fusionlint.patterns.loops.pictures import is_viewed_each_time
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.reads import METHODS
 from fusionlint.rule import Rule
@@ -77,6 +78,8 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
     each iteration all, else the one that it goes over."""
     target, iterated, body = _parts(loop)
     if are_few_or_once(loop, iterated, source):
+        return
+    if isinstance(loop, cst.For) and is_viewed_each_time(loop, source):
         return
     if isinstance(iterated, cst.Call) and any(_AXES.search(name.value) for name in names_read(iterated)):
         return

@@ -122,16 +122,28 @@ def _is_of_stages(loop: cst.For, source: Source) -> bool:
 
 
 def _is_told_before(loop: cst.For, source: Source) -> bool:
-    """Whether the first branch of an `if` has such a loop over the same layers, handed other things."""
+    """Whether the first branch of an `if`, or a method further up of the same class, has such a loop over the same
+    layers, handed other things: they are stacked once for all."""
     for below, above in source.outward(loop):
         match above:
-            case cst.FunctionDef():
-                return False
-            case cst.If(body=first, orelse=cst.Else() as other) if other is below:
-                loops = (node for node in inside(first) if isinstance(node, cst.For))
-                same = (each for each in loops if source.code(each.iter) == source.code(loop.iter))
-                return any(_count(each, source) is not None for each in same)
+            case cst.If(body=first, orelse=cst.Else() as other) if other is below and _goes_over_them(
+                first, loop, source
+            ):
+                return True
+            case cst.ClassDef(body=body) if isinstance(loop.iter, cst.Attribute):
+                methods = (part for part in body.body if isinstance(part, cst.FunctionDef))
+                return any(
+                    source.order(one) < source.order(loop) and _goes_over_them(one.body, loop, source)
+                    for one in methods
+                    if one is not below
+                )
     return False
+
+
+def _goes_over_them(code: cst.CSTNode, loop: cst.For, source: Source) -> bool:
+    loops = (node for node in inside(code) if isinstance(node, cst.For))
+    same = (each for each in loops if source.code(each.iter) == source.code(loop.iter))
+    return any(_count(each, source) is not None for each in same)
 
 
 def _is_numbered(loop: cst.For) -> bool:

@@ -151,12 +151,25 @@ def _is_known(part: Part) -> bool:
 
 
 def _is_probe(node: cst.Call, source: Source) -> bool:
-    """Whether all of it goes into a function of somebody: `operator(zeros.at[i].set(1))`, which is most of the work."""
+    """Whether all of it goes into a function of somebody: `operator(zeros.at[i].set(1))`, which is most of the work; or
+    says in which direction one is differentiated, `jax.jvp(f, (x,), (zeros.at[i].set(1.0),))`, and is such as x is."""
     name = source.assigned_name(node)
-    calls = [source.handed_to(read) for read in (source.reads(name) if name is not None else [node])]
-    return bool(calls) and all(
-        call is not None and not (source.qualified_name(call.func) or "").startswith("jax.") for call in calls
+    reads = source.reads(name) if name is not None else [node]
+    return bool(reads) and all(
+        _is_a_direction(read, source)
+        or (
+            (call := source.handed_to(read)) is not None
+            and not (source.qualified_name(call.func) or "").startswith("jax.")
+        )
+        for read in reads
     )
+
+
+def _is_a_direction(read: cst.CSTNode, source: Source) -> bool:
+    """Whether `read` is a tangent that `jax.jvp` is handed."""
+    several = source.parent(source.parent(read) or read)
+    call = source.handed_to(several) if isinstance(several, cst.Tuple | cst.List) else None
+    return call is not None and source.calls(call, "jax.jvp") and argument(call, 2, "tangents") is several
 
 
 def _is_of_rows(write: Write, source: Source) -> bool:

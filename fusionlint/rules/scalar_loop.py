@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import Part, at_write, elements, inside
+from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_read
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.left_unused import is_never_read
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
-from fusionlint.patterns.runs.loop_bodies import bodies_of
+from fusionlint.patterns.runs.loop_bodies import bodies_of, loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -113,6 +113,26 @@ def _needs_another(found: Walk, source: Source) -> bool | None:
     return False
 
 
+def _row_around(found: Walk, loop: cst.Call, source: Source) -> str | None:
+    """The counter of a loop around, `i` of `c.at[i, j].set(c[i, j - 1] + x[i, j])`, where all that is read of what the
+    turns write, and all that they write, is of that row."""
+    around = source.function(loop)
+    bodies = loop_bodies(source.project)
+    if around is None or bodies.get(source.body_place(around)) != FORI or not around.params.params:
+        return None
+    row = around.params.params[0].name.value
+    writes = [write for part in inside(found.turn.body.body) if (write := at_write(part)) is not None]
+    arrays = {dotted(root(write)) for write in writes}
+    places = [write.index for write in writes]
+    for part in inside(found.turn.body.body):
+        match part:
+            case cst.Subscript(value=cst.Name(array), slice=slices) if array in arrays:
+                places.append(elements(slices))
+    rows = {source.code(place[0]) for place in places}
+    is_own = len(rows) == 1 and all(len(place) > 1 for place in places)
+    return row if is_own and {name.value for name in names_read(places[0][0])} == {row} else None
+
+
 def _is_counted_off(place: Part, found: Walk, source: Source) -> bool:
     """Whether each turn has a place of its own, `i` or `n - i - 1`."""
     match source.meant(place) if isinstance(place, cst.Name) and place.value != found.turn.counter.value else place:
@@ -171,6 +191,12 @@ def _advice(found: Walk, loop: cst.Call, source: Source) -> str:
             "few; where there are too many turns to compile, jax.lax.scan that carries those two, with `unroll`"
         )
     needed = _needs_another(found, source) if found.is_writing else None
+    row = _row_around(found, loop, source) if needed else None
+    if row is not None:
+        return (
+            f"no row of a loop over `{row}` needs another's: what is done with one, of arrays without that axis, by "
+            "jax.vmap over the rows; where few turns are left in it a Python loop"
+        )
     of_the_last = "a cumulative operation or jax.lax.associative_scan where each needs the one before"
     if needed:
         return f"{of_the_last} and is linear in it, else jax.lax.scan with `unroll`; small arrays in a loop on the host"

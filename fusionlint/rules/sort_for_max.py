@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, beside
+from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.compiled.readers import sorted_to
 from fusionlint.patterns.operations.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
 from fusionlint.patterns.values.two_axes import has_rows
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _GOES_OVER = ("list", "tuple", "enumerate", "zip", "len", "sorted", "reversed")
+# Who names one of these expects numbers that are none.
+_NANS = frozenset(
+    ("jax.numpy.nan", "numpy.nan", "math.nan", "jax.numpy.isnan", "jax.numpy.nan_to_num",
+     *(f"jax.numpy.nan{name}" for name in ("min", "max", "argmin", "argmax", "sum", "mean", "median")))
+)  # fmt: skip
 
 
 @rule.source("Call", calls=SORTS)
@@ -128,8 +134,10 @@ def _read_at_once(call: cst.Call, taken: Sequence[Taken], source: Source) -> cst
 
 def _instead(call: cst.Call, made: Sorted, one: Taken, source: Source) -> str:
     """`jnp.max(x, axis=-1)`, with the user's own names."""
-    name = {"largest": "max", "smallest": "min"}[one.end]
-    function = beside(call.func, f"arg{name}" if made.is_order else name, source) or f"jnp.{name}"
+    name = ("arg" if made.is_order else "") + {"largest": "max", "smallest": "min"}[one.end]
+    if _passes_nans_over(call, made, one) and _expects_nans(call, source):
+        name = f"nan{name}"
+    function = beside(call.func, name, source) or f"jnp.{name}"
     axis = argument(call, 1, "axis")
     arguments = [made.as_mapped(as_argument(made.array, source))]
     if axis is not None and made.axis != FLAT:
@@ -139,3 +147,14 @@ def _instead(call: cst.Call, made: Sorted, one: Taken, source: Source) -> str:
     if not one.is_single:
         arguments.append("keepdims=True")
     return f"{function}({', '.join(arguments)})"
+
+
+def _passes_nans_over(call: cst.Call, made: Sorted, one: Taken) -> bool:
+    """Whether the other end than the last is read, where a sort puts what is no number."""
+    return one.from_back == made.reversed and argument(call, -1, "descending") is None
+
+
+def _expects_nans(call: cst.Call, source: Source) -> bool:
+    """Whether the function around asks for numbers that are none, or makes some: `jnp.isnan(x)`, `jnp.nan`."""
+    function = source.function(call)
+    return function is not None and not _NANS.isdisjoint(mentioned(function.body, source))

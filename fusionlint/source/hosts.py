@@ -18,7 +18,8 @@ _TOOLS = regex(r"(^|/)tools?/")
 _IDLE_NAME = regex(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
     # what a fast form is compared with; `phase_plot` as `plot_phase`
-    r"|_?naive_.*|_?ref(erence)?_(\w+_)?(impl|implementation|attention|mha|gqa|mqa|dot)|.*_(naive|ref|reference|plots?))$"
+    r"|_?naive_.*|_?ref(erence)?_(\w+_)?(impl|implementation|attention|mha|gqa|mqa|dot)"
+    r"|.*_(naive|ref|reference|slow|debug|plots?))$"
 )
 # Cards and random numbers are drawn too.
 _DRAWS = regex(r"^_?draw(_(samples?|weights|uniform|normal|noise|prior|posterior|random|cards?|tiles?)(_.*)?)?$")

@@ -109,7 +109,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
     """What `rules` say of a file, on whatever target."""
     if not rules or _is_for_tests(source):
         return
-    is_off = is_off_tpu(source.facts)
+    is_off = is_off_tpu(source.facts, source.data)
     for rule in rules_about(source.names):
         if rule.name not in rules:
             continue

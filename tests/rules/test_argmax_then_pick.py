@@ -47,6 +47,21 @@ def test_what_a_search_found_is_given_by_a_reduction_or_a_sort(body: str, instea
     assert advice(body) == [instead]
 
 
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        ("i = jnp.argmax(d)\nreturn d.at[i].set(d[i] - 1)", 0),
+        ("i = jnp.argmax(d)\nreturn d.at[i].add(-d[i] * 0.5)", 0),
+        ("i = jnp.argmax(d)\nreturn d.at[i].set(d[i] - 1), d[i]", 2),
+        ("i = jnp.argmax(d)\nreturn x.at[i].set(d[i])", 1),
+        ("i = jnp.argmax(d)\nreturn d.at[k].set(d[i])", 1),
+        ("def low(d):\n    i = jnp.argmax(d)\n    return d.at[i].set(d[i] - 1)\nreturn jax.vmap(low)(d)", 1),
+    ],
+)
+def test_what_goes_back_to_its_place_is_read_where_it_is_written(body: str, number: int) -> None:
+    assert len(findings(body)) == number
+
+
 def test_each_read_is_told_of() -> None:
     assert advice("i = jnp.argmin(d)\nx = x + d[i]\nreturn x * d[i]") == ["jnp.min(d)", "jnp.min(d)"]
 

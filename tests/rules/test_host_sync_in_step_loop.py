@@ -9,7 +9,8 @@ from fusionlint.source.scope import Scope
 
 ONLY = Scope(("host-sync-in-step-loop",))
 HEAD = (
-    "import functools, jax, logging, time, wandb\nimport numpy as np\nstep = jax.jit(lambda s, x=1.0: (s * x, x))\n"
+    "import functools, jax, logging, time, wandb\nimport numpy as np\nimport rerun as rr\n"
+    "step = jax.jit(lambda s, x=1.0: (s * x, x))\n"
     "parallel_sampling = jax.jit(lambda s, x: s * x)\nssim = jax.jit(lambda a, b: a - b, backend='cpu')\n"
     "@functools.partial(jax.jit, backend='cpu')\ndef psnr(a, b): return a - b\n"
 )
@@ -35,6 +36,11 @@ def lines(body: str) -> list[int]:
         "for i in range(b):\n    state, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
         # Gone through in parts, but one number of each is read.
         "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(float(y))",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if b: print(f'{float(y):.3f}')",
+        # A viewer that is shown something else, or now and then.
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    rr.set_time('t', b)",
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if b: rr.log('x', rr.Points3D(state))",
+        "for i in range(0, b, n):\n    state, y = step(state, cut(a, i, n))\n    c.append(jax.device_get(y))",
         # A table of steps is none of settings.
         "for j in range(b):\n    for i in range(b):\n        state, y = step(state)\n        c[i, j] = np.array(y)",
         "for x in a:\n    points = state[b]\n    _, y = step(points, x)\n    c[b] = np.asarray(y)",
@@ -91,6 +97,12 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "    if jax.numpy.isnan(y):\n        break",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(state))\n    if not np.isfinite(y): break",
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    if y < b and c: b = y",
+        # Kept, and printed each time.
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    print(f'{b}: {float(y):.3f}')",
+        # A viewer copies what it is shown.
+        "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    rr.log('x', rr.Points3D(state))",
+        # Of many states as many at a time as there are devices.
+        "for i in range(0, b, n):\n    new, y = step(cut(state, i, n), a)\n    c.append(jax.device_get(new))",
         # What the host works on, and no record of the steps.
         "for x in a:\n    state, y = step(state, x)\n    z = np.array(b(x))\n    z[0] = z[0] * y",
     ],

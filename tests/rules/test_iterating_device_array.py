@@ -8,7 +8,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
 ONLY = Scope(("iterating-device-array",))
-HEAD = "import jax, jax.numpy as jnp\nimport numpy as np\nNAMES = ('low', 'high', 'nan', 'inf', 'late')\n"
+HEAD = "import jax, jax.numpy as jnp, rerun\nimport numpy as np\nNAMES = ('low', 'high', 'nan', 'inf', 'late')\n"
 
 
 def found(body: str) -> int:
@@ -47,6 +47,7 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "names = ['low', 'high', 'nan', 'inf', 'late']\nreturn [n * bool(v) for n, v in zip(names, y)]",
         "return [float(y[i]) for i in (0, 5, 10, 15)]",
         "return [load_table(int(v)) for v in y]",
+        "for i in range(len(x)):\n    rerun.log('x', rerun.Points3D(x[i] * float(y[i])))",
         "for v in y:\n    with open(names[int(v)]) as file:\n        print(file.read())",
         "for i in range(y.shape[0]):\n    print(i, np.mean(np.asarray(y[i])))",
         "return jnp.zeros(tuple(int(v) for v in y))",  # a shape has few axes

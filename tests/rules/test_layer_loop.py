@@ -532,3 +532,28 @@ def test_a_loop_that_all_users_switch_off_is_never_compiled(tmp_path: Path, give
     (tmp_path / "use.py").write_text(f"import decoder\n\ndef model(args):\n    return decoder.Decoder(18, {given})\n")
     found = check_files(sorted(tmp_path.glob("*.py")), Scope(("layer-loop",))).findings
     assert len(found) == count
+
+
+TWICE = """\
+class Model(nn.Module):
+    depth: int
+
+    def setup(self):
+        self.blocks = [Block() for _ in range(self.depth)]
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+    def decode(self, x):
+        for block in self.blocks:
+            x = block({given})
+        return x
+"""
+
+
+@pytest.mark.parametrize("given", ["x", "x, None"])
+def test_the_same_layers_are_told_of_once(given: str) -> None:
+    (found,) = check_text((BLOCK + TWICE.format(given=given)).encode(), "m.py", ONLY)
+    assert found.location.line == (BLOCK + TWICE).partition("for block")[0].count("\n") + 1

@@ -93,6 +93,32 @@ def test_turns_that_need_no_other_are_told_so(value: str, parts: tuple[str, str,
     assert "where no turn needs another's, a cumulative operation" in text
 
 
+ROWS = """
+@jax.jit
+def table(x, n, m):
+    def of_row(i, c):
+        def of_place(j, c):
+            return c.at[i, j].set(x[i, j] * c[i, j - 1])
+        return jax.lax.fori_loop(1, m, of_place, c)
+    return jax.lax.fori_loop(0, n, of_row, jnp.ones((64, 64)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_by_rows"),
+    [
+        ("x", "x", True),
+        ("[i, j", "[i - 1, j", True),
+        ("c[i, j - 1]", "c[i - 1, j]", False),
+        ("c[i, j - 1]", "c[0, j - 1]", False),
+        ("fori_loop(0, n, of_row", "fori_loop(0, n, lambda i, c: of_row(i, c)", False),  # nobody sees what it counts
+    ],
+)
+def test_rows_that_need_no_other_are_mapped(old: str, new: str, is_by_rows: bool) -> None:
+    text = advice("scalar-loop", ROWS.replace(old, new))
+    assert text.startswith("no row of a loop over `i` needs another's") == is_by_rows
+
+
 @pytest.mark.parametrize(
     ("order", "first"),
     [

@@ -36,6 +36,23 @@ def test_what_is_turned_round_or_keeps_the_order_is_sorted_too(body: str, instea
     assert said(body) == [instead]
 
 
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        ("s = jnp.sort(x, axis=1)\nreturn jnp.isnan(s[:, 0]), s[:, 0]", "jnp.nanmin(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.argsort(x, axis=1)[:, 0]", "jnp.nanargmin(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.argsort(-x, axis=1)[:, 0]", "jnp.nanargmax(x, axis=1)"),
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.sort(x)[..., ::-1][..., -1]", "jnp.nanmin(x, axis=-1)"),
+        # What is no number comes last: the last place is that of the maximum, or of such.
+        ("x = jnp.where(k, x, jnp.nan)\nreturn jnp.sort(x)[..., -1]", "jnp.max(x, axis=-1)"),
+        ("x = jnp.where(k, x, 0.0)\nreturn jnp.sort(x)[..., 0]", "jnp.min(x, axis=-1)"),
+        ("from jax.experimental.sparse import CSR\nreturn jnp.sort(x)[..., 0]", "jnp.min(x, axis=-1)"),
+    ],
+)
+def test_the_first_of_a_sort_passes_over_what_is_no_number(body: str, instead: str) -> None:
+    assert said(body) == [instead]
+
+
 @pytest.mark.parametrize("library", ["flax.linen", "flax.nnx"])
 def test_a_softmax_keeps_the_order_by_whatever_name_a_library_hands_it_on(library: str) -> None:
     assert said("return nn.softmax(jnp.sort(x))[..., -1]", library) == ["jnp.max(nn.softmax(x), axis=-1)"]
@@ -87,3 +104,40 @@ def test_what_is_said_of_a_gpu_goes_by_whether_few_are_seen_to_be_read(parameter
     code = f"import jax.numpy as jnp\n\ndef best({parameters}):\n    return jnp.argsort(-x, axis=-1)[:, :{count}]\n"
     (found,) = check_text(code.encode(), "m.py", Scope(("argsort-prefix",)))
     assert found.pair == pair
+
+
+@pytest.mark.parametrize(
+    ("body", "is_said"),
+    [
+        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :k]", False),
+        ("x = x.astype(jnp.float64)\nreturn jnp.argsort(-x, axis=1)[:, :8]", False),
+        (
+            "x = x.astype(jnp.float64)\nreturn jnp.argsort(x, axis=1)[:, :8]",
+            True,
+        ),  # fewer bytes: no places are sorted
+        ("x = x.astype(jnp.float32)\nreturn jnp.argsort(x, axis=1)[:, :k]", True),
+        ("from jax.experimental.sparse import CSR\nreturn jnp.argsort(x, axis=1)[:, :8]", True),
+        ("x = x.astype(jnp.float64).astype(jnp.float32)\nreturn jnp.argsort(-x, axis=1)[:, :8]", True),
+    ],
+)
+def test_of_64_bits_top_k_is_a_sort_as_well(body: str, is_said: bool) -> None:
+    assert bool(said(body)) == is_said
+
+
+SETUP = """
+import flax.linen as nn
+import jax.numpy as jnp
+
+class Search{base}:
+    def setup(self, key):
+        near = jnp.argsort(self.table(key), axis=1)[:, : self.k]
+        return dict(near=near)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "is_said"), [("", "setup", False), ("", "ask", True), ("(nn.Module)", "setup", True)]
+)
+def test_a_first_state_is_made_once(base: str, name: str, is_said: bool) -> None:
+    code = SETUP.format(base=base).replace("def setup", f"def {name}")
+    assert bool(check_text(code.encode(), "m.py", SCOPE)) == is_said

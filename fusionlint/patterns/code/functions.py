@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.patterns.code.at import inside
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
@@ -45,6 +46,16 @@ def definitions(places: list[Place], source: Source) -> list[Function]:
     """The functions of this file that stand at `places`."""
     found = [source.definition(place.scope) for place in dict.fromkeys(places) if place.path == source.path]
     return [node for node in found if isinstance(node, cst.FunctionDef | cst.Lambda)]
+
+
+def mentioned(node: cst.CSTNode, source: Source) -> Iterator[str]:
+    """The full names of what the code in `node` reads from modules, `jnp.nan`; what it imports is no reading."""
+    if isinstance(node, cst.Import | cst.ImportFrom):
+        return
+    if isinstance(node, cst.Attribute) and (name := source.qualified_name(node)) is not None:
+        yield name
+    for child in children(node):
+        yield from mentioned(child, source)
 
 
 def parameters(function: Function) -> Iterator[cst.Param]:

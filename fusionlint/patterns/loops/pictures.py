@@ -21,6 +21,8 @@ _DRAWS = regex(r"render|(^|_)(svg|gif)|animat|visuali[sz]|viz|video|imshow", re.
 _FILMS = regex(r"animat|video|movie|(^|_)(gif|film)(_|$)", re.I)
 # A picture of every step takes longer than the step.
 _PLOTS = regex(r"(^|_)plot|^(scatter|semilog[xy]|loglog|hist(2d)?|contourf?|quiver|fill_between)$")
+# Libraries that show in a window what they are handed, and copy it to the host for that.
+_VIEWERS = ("rerun.", "viser.", "meshcat.", "napari.", "pyvista.", "vedo.", "open3d.visualization.")
 _KEEPS = frozenset(("append", "extend"))
 
 
@@ -50,6 +52,13 @@ def is_shown_each_time(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws or renders: what is shown is read from the device anyway."""
     drawn = (call for call in calls(loop.body) if _is_called(call, _DRAWS))
     return is_plotted(loop, source) or any(not is_gated(call, loop, source) for call in drawn)
+
+
+def is_viewed_each_time(loop: Loop, source: Source) -> bool:
+    """Whether every iteration hands what it makes to a viewer, `rr.log("points", rr.Points3D(points))`."""
+    varying = Carry(loop).varying
+    shown = (call for call in calls(loop.body) if (source.qualified_name(call.func) or "").startswith(_VIEWERS))
+    return any(not varying.isdisjoint(read(call)) and not is_gated(call, loop, source) for call in shown)
 
 
 def is_animated(loop: Loop, source: Source) -> bool:
