@@ -190,6 +190,26 @@ def cartpole(state, force):
 def two_rows(x):
     return jnp.stack([jnp.linalg.cholesky(x[i]) for i in range(2)])
 
+def made_once(key):
+    k1, k2, k3 = jax.random.split(key, 3)
+    w1 = jax.random.normal(k1, (8, 16))
+    w2 = jax.random.normal(k2, (16, 16))
+    return w1 @ w2 @ jax.random.normal(k3, (16, 4))
+
+def of_several_kinds(keys):
+    def one(key):
+        k1, k2, k3 = jax.random.split(key, 3)
+        place = jax.random.uniform(k1, (2,))
+        return place * jax.random.normal(k2, (2,)) + jax.random.categorical(k3, place)
+    return jax.vmap(one)(keys)
+
+def many_numbers(keys):
+    def one(key):
+        k1, k2, k3 = jax.random.split(key, 3)
+        found = jax.random.normal(k1, (4096,)) + jax.random.normal(k2, (4096,))
+        return jnp.cumsum(found * jax.random.normal(k3, (4096,)))
+    return jax.vmap(one)(keys)
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -242,6 +262,9 @@ SILENT = {
     "summed_leaf_by_leaf([f32[64], f32[64], f32[64], f32[64], f32[64]])": "rows-one-by-one",
     "cartpole(f32[4,512], f32[512])": "rows-one-by-one",
     "two_rows(f32[2,8,8])": "rows-one-by-one",
+    "made_once(key)": "draws-one-by-one",
+    "of_several_kinds(key[64])": "draws-one-by-one",
+    "many_numbers(key[64])": "draws-one-by-one",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

@@ -25,6 +25,7 @@ KNOWN = {
     "cond-around-a-write": {0: "gt"},
     "cond-for-where": {0: "tc", 1: "tc", 3: "gt", 4: "tc"},
     "diag-then-matmul": {0: "gc", 1: "gc"},
+    "draws-one-by-one": {0: "gtc", 1: "gtc"},
     "dynamic-program-without-unroll": {0: "g", 1: "g"},
     "factored-in-two-ways": {0: "gtc", 1: "gtc"},
     "factored-twice": {0: "gc", 1: "gc", 2: "gc", 3: "gtc", 4: "gtc"},
