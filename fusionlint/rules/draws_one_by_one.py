@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -13,6 +13,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, inside, is_none, names_read
 from fusionlint.patterns.code.calls import argument, brief, has_only
 from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.compiled.draws import drawn_line_by_line
 from fusionlint.patterns.operations.choice import is_drawn_once
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment, is_stepped
@@ -21,6 +22,10 @@ from fusionlint.patterns.runs.under import under_loop
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -68,6 +73,15 @@ def drawn_one_by_one(function: cst.FunctionDef, source: Source) -> Iterator[Find
         draws = _independent(found, source)
         if len(draws) >= _SEVERAL and _is_hot(draws[0].call, source):
             yield _finding(draws, source)
+
+
+@rule.barrier
+def hashed_line_by_line(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory between the draws of one function, or their keys."""
+    lines = drawn_line_by_line(barrier, module)
+    if lines < _SEVERAL:
+        return None
+    return f"one draw of all numbers, with one key: {lines} lines draw in turn, and bounds and scales may be arrays"
 
 
 def _draw(node: cst.Call, source: Source) -> _Draw | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,12 +12,17 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -39,6 +45,17 @@ def factored_in_two_ways(body: Function, source: Source) -> Iterator[Finding]:
         ways = ((a, b) for a, b in pairs if a.way != b.way and _are_both_reached(a.call, b.call, source))
         if (two := next(ways, None)) and _is_loud(two[0], source) and not _looks_for_nan(body, source):
             yield _told(*two, source)
+
+
+@rule.barrier
+def factored_by_two_calls(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory around a matrix that is factored by Cholesky and once more."""
+    if not factored_needlessly(barrier, module, "two ways"):
+        return None
+    return (
+        "one Cholesky factor of the matrix, for both calls that factor it: cho_solve solves with it, solve_triangular "
+        "whitens, and its diagonal has the determinant"
+    )
 
 
 def _are_both_reached(one: cst.Call, other: cst.Call, source: Source) -> bool:

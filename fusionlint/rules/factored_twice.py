@@ -4,7 +4,7 @@ general solve, `jnp.linalg.solve(jnp.linalg.cholesky(m), b)`."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -13,12 +13,17 @@ from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.values.matrices import TRANSPOSES, side_of_factor
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -30,6 +35,8 @@ _SIDE_BY_SIDE = (
     "one solve with the right-hand sides side by side, jnp.concatenate([a, b], axis=-1), a vector as b[..., None], "
     "split after it"
 )
+# The pairs of the page about a matrix and its transpose, and about a factor of Cholesky that is factored again.
+_TRANSPOSED, _AGAIN = 1, 3
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
@@ -103,6 +110,26 @@ class _ByFactor(NamedTuple):
     is_lower: bool
     is_turned: bool
     right: cst.BaseExpression
+
+
+@rule.barrier
+def solved_side_after_side(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory around several solutions by one factorization, none of which needs another."""
+    return _SIDE_BY_SIDE if factored_needlessly(barrier, module, "sides") else None
+
+
+@rule.barrier(pair=_TRANSPOSED)
+def factored_both_ways(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same around two eliminations of one matrix: XLA makes one of them but for a transpose."""
+    return f"factor once: {_BOTH_WAYS}" if factored_needlessly(barrier, module, "twice") else None
+
+
+@rule.barrier(pair=_AGAIN)
+def factor_eliminated(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same around an elimination of what Cholesky's has just made."""
+    if not factored_needlessly(barrier, module, "factor"):
+        return None
+    return "solve_triangular(factor, b, lower=True), or cho_solve((factor, True), b): a factor is not factored again"
 
 
 def _by_a_factor(node: cst.CSTNode | None, source: Source) -> _ByFactor | None:

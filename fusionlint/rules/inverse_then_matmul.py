@@ -14,6 +14,7 @@ from fusionlint.patterns.code.calls import argument, as_argument, beside, brief,
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
+from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import INVERSES
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -47,6 +48,9 @@ _SPECTRA = (
 _ORTHOGONAL = {"jax.numpy.linalg.eigh": (1,), "jax.scipy.linalg.eigh": (1,), "jax.numpy.linalg.svd": (0, 2),
                "jax.scipy.linalg.svd": (0, 2), "jax.numpy.linalg.qr": (0,), "jax.scipy.linalg.qr": (0,)}  # fmt: skip
 _LONG = 40
+# The pairs of the page about a product of more columns, so many times those of the matrix, and about a factor.
+_WIDE, _OF_A_FACTOR = 1, 2
+_TIMES = 4
 # Space has no more, the one beside it that moves a point included.
 _AXES = 3
 _STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
@@ -118,6 +122,22 @@ def inverse_written_for_a_product(barrier: Barrier, module: hlo.Module) -> str |
     if not is_inverse_for_a_product(barrier, module) or (rows_factored(barrier, module) or 0) <= _AXES:
         return None
     return "jnp.linalg.solve(a, b) instead of jnp.linalg.inv(a) @ b: no whole inverse, and no product behind it"
+
+
+@rule.barrier(pair=_WIDE)
+def inverse_written_for_a_wide_product(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same before a product with some more columns than the matrix has: `p @ h.T @ inv(s)`."""
+    if not is_inverse_for_a_product(barrier, module, _TIMES) or (rows_factored(barrier, module) or 0) <= _AXES:
+        return None
+    return "jnp.linalg.solve(a, b) instead of jnp.linalg.inv(a) @ b, or solve(a.T, b.T).T of b @ inv(a)"
+
+
+@rule.barrier(pair=_OF_A_FACTOR)
+def factor_inverted(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory around the inverse of what Cholesky's method has just made."""
+    if not factored_needlessly(barrier, module, "inverse of a factor"):
+        return None
+    return "solve_triangular(factor, b, lower=True) instead of inv(factor) @ b: a factor is not factored again"
 
 
 def _goes_into_a_spectrum(product: cst.BaseExpression, source: Source) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.runs.concrete import asks_for_values
@@ -16,6 +18,10 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.host_code import only_asks
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -68,6 +74,15 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
             else "nested Python loops write the computation for one pair into the program once per pair",
             write="all pairs at once: `x[:, None]` against `y[None, :]`, or jax.vmap of jax.vmap",
         )
+
+
+@rule.barrier
+def made_pair_after_pair(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in work that is in the program once for each pair of rows."""
+    rows = row_after_row(barrier, module)
+    if rows is None or not rows.are_pairs:
+        return None
+    return f"all pairs by broadcasting, x[:, None] and y[None, :]: the work is in the program {rows.times} times"
 
 
 def _masking(source: Source) -> Iterator[str]:

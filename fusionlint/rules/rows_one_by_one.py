@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import elements, is_whole, names_in
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few, iterated_by
 from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
 from fusionlint.patterns.loops.numbered_turns import has_turns_apart, is_heavy
@@ -19,6 +21,10 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Call
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -93,6 +99,15 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
         pair=_NUMBERED,
         write=f"{jax}.vmap of what is done for one `{counter}`, over {jnp}.arange({brief(count, 30, 'n')})",
     )
+
+
+@rule.barrier(pair=_LINALG)
+def made_row_after_row(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in work that is in the program once for each row."""
+    rows = row_after_row(barrier, module)
+    if rows is None or rows.are_pairs:
+        return None
+    return f"jax.vmap of what is done for one row, or broadcasting: it is in the program {rows.times} times"
 
 
 def _loop_joined(join: cst.Call, source: Source) -> cst.For | Comprehension | None:

@@ -31,6 +31,7 @@ rule = Rule(__name__, harm="fusion")
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
 _ADJUGATE = "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
+_FACTOR = "a = sqrt(m[0, 0]), b = m[1, 0] / a, c = sqrt(m[1, 1] - b * b)"
 _ELIMINATION = "the elimination in Python, over rows that are lists of entries: arithmetic that fuses, without pivots"
 
 
@@ -59,6 +60,8 @@ def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def part_of_a_small_factorization(barrier: Barrier, module: hlo.Module) -> str | None:
     """What crosses memory around the factorization of a matrix of two or three rows."""
+    if rows_factored(barrier, module, "cholesky") in (2, 3):
+        return f"write the factor out, {_FACTOR} for two rows, and what it solves: arithmetic that fuses"
     rows = rows_factored(barrier, module)
     if rows not in (2, 3):
         return None

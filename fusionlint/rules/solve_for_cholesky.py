@@ -4,6 +4,7 @@ the covariance of a Gaussian's log density."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -11,6 +12,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES, is_of, is_quadratic
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.options import as_given
@@ -20,6 +22,10 @@ from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -84,6 +90,17 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
         write=f"f = jnp.linalg.cholesky({text}); with z = solve_triangular(f, r, lower=True) of jax.scipy.linalg, "
         "r @ inverse @ r is z @ z, and the log determinant 2 * jnp.log(jnp.diagonal(f)).sum()",
         pair=1,
+    )
+
+
+@rule.barrier
+def eliminated_though_definite(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory around an elimination of a product with its own transpose, and more on its diagonal."""
+    if not factored_needlessly(barrier, module, "gram"):
+        return None
+    return (
+        'jax.scipy.linalg.solve(a, b, assume_a="pos"), or one Cholesky factor where the determinant is needed as well: '
+        "the matrix is a product with its own transpose, and more on its diagonal"
     )
 
 

@@ -141,6 +141,75 @@ def of_three_labels(x, labels):
 def first_in_order(x, y):
     return y[jnp.argsort(x)[:8]] * 2
 
+def eliminated_where_cholesky_fails(m, b):
+    m = m @ m.T
+    f, x = jnp.linalg.cholesky(m), jnp.linalg.solve(m, b)
+    return jnp.where(jnp.isnan(f).any(), x, jax.scipy.linalg.cho_solve((f, True), b))
+
+def of_two_matrices(m, n, b):
+    return jax.scipy.linalg.solve(m, b, assume_a="pos"), jnp.linalg.slogdet(m + n)[1]
+
+def more_and_more_damped(h, g, damping):
+    eye = jnp.eye(16)
+    return jnp.linalg.solve(h + damping * eye, g), jnp.linalg.solve(h + 10.0 * damping * eye, g)
+
+def damped_by_one_or_two(h, g):
+    return jnp.linalg.solve(h + jnp.eye(16), g), jnp.linalg.solve(h + 2.0 * jnp.eye(16), g)
+
+def refined(m, b):
+    x = jnp.linalg.solve(m, b)
+    return x + jnp.linalg.solve(m, b - m @ x)
+
+def of_two_factors(a, b):
+    return jnp.linalg.solve(a @ b.T + jnp.eye(16), b), jnp.linalg.solve(a @ a.T, b)
+
+def of_a_sum_of_factors(m, a, b):
+    return jnp.linalg.solve(jnp.linalg.cholesky(m @ m.T + jnp.eye(16)) + a, b)
+
+def layer_by_layer(x, w):
+    for i in range(6):
+        x = jnp.tanh(x @ w[i])
+    return x
+
+def row_by_the_last(x, start):
+    found = []
+    for i in range(8):
+        start = jnp.interp(start, x[i], x[i - 1])
+        found.append(start)
+    return jnp.stack(found)
+
+def summed_leaf_by_leaf(leaves):
+    return [jnp.cumsum(jnp.sin(leaf)) / leaf.sum() for leaf in leaves]
+
+def cartpole(state, force):
+    x, v, angle, turn = state[0], state[1], state[2], state[3]
+    pull = (force + turn ** 2 * jnp.sin(angle)) / 1.1
+    bend = (9.8 * jnp.sin(angle) - jnp.cos(angle) * pull) / (4 / 3 - jnp.cos(angle) ** 2)
+    return jnp.cumsum(jnp.stack([x + v, v + pull - bend * jnp.cos(angle), angle + turn, turn + bend]), axis=-1)
+
+def two_rows(x):
+    return jnp.stack([jnp.linalg.cholesky(x[i]) for i in range(2)])
+
+def made_once(key):
+    k1, k2, k3 = jax.random.split(key, 3)
+    w1 = jax.random.normal(k1, (8, 16))
+    w2 = jax.random.normal(k2, (16, 16))
+    return w1 @ w2 @ jax.random.normal(k3, (16, 4))
+
+def of_several_kinds(keys):
+    def one(key):
+        k1, k2, k3 = jax.random.split(key, 3)
+        place = jax.random.uniform(k1, (2,))
+        return place * jax.random.normal(k2, (2,)) + jax.random.categorical(k3, place)
+    return jax.vmap(one)(keys)
+
+def many_numbers(keys):
+    def one(key):
+        k1, k2, k3 = jax.random.split(key, 3)
+        found = jax.random.normal(k1, (4096,)) + jax.random.normal(k2, (4096,))
+        return jnp.cumsum(found * jax.random.normal(k3, (4096,)))
+    return jax.vmap(one)(keys)
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -181,6 +250,21 @@ SILENT = {
     "written_reduced_and_kept(f32[1024,64], i32[1024])": "write-before-reduction",
     "of_three_labels(f32[4096], i32[4096])": "segments-one-by-one",
     "first_in_order(f32[4096], f32[4096])": "argsort-then-gather",
+    "eliminated_where_cholesky_fails(f32[16,16], f32[16])": "factored-in-two-ways",
+    "of_two_matrices(f32[16,16], f32[16,16], f32[16])": "factored-in-two-ways",
+    "more_and_more_damped(f32[16,16], f32[16], f32[])": "factored-twice",
+    "damped_by_one_or_two(f32[16,16], f32[16])": "factored-twice",
+    "refined(f32[16,16], f32[16])": "factored-twice",
+    "of_two_factors(f32[16,16], f32[16,16])": "solve-for-cholesky",
+    "of_a_sum_of_factors(f32[16,16], f32[16,16], f32[16])": "factored-twice",
+    "layer_by_layer(f32[32,64], f32[6,64,64])": "rows-one-by-one",
+    "row_by_the_last(f32[8,64], f32[64])": "rows-one-by-one",
+    "summed_leaf_by_leaf([f32[64], f32[64], f32[64], f32[64], f32[64]])": "rows-one-by-one",
+    "cartpole(f32[4,512], f32[512])": "rows-one-by-one",
+    "two_rows(f32[2,8,8])": "rows-one-by-one",
+    "made_once(key)": "draws-one-by-one",
+    "of_several_kinds(key[64])": "draws-one-by-one",
+    "many_numbers(key[64])": "draws-one-by-one",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

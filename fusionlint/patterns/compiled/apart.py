@@ -17,10 +17,10 @@ from fusionlint.patterns.compiled.recurrence import loop_of
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
 
-# What takes long next to a launch, or needs much memory where all turns do it at once.
+# What takes long next to a launch, or needs much memory where all turns do it at once; so does what devices exchange.
 _LONG = frozenset(
     ("dot", "convolution", "custom-call", "sort", "fft", "cholesky", "triangular-solve", "reduce-window", "while")
-) | {"call", "rng-bit-generator", "topk", "all-reduce", "all-gather", "all-to-all", "collective-permute"}
+) | {"call", "rng-bit-generator", "topk"}
 # Bytes: that an accelerator moves in less than a launch takes, and that every program may have for a while.
 _MOST_IN_A_TURN, _MOST_AT_ONCE = 1 << 20, 1 << 26
 _FEWEST_TURNS = 4
@@ -56,12 +56,13 @@ def turns_apart(name: str, module: hlo.Module) -> Apart | None:
 
 def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
     """Whether a turn does nothing that takes long, and all turns together make nothing that is large."""
+    from fusionlint.hlo.collectives import collective
     from fusionlint.hlo.cost import traffic
     from fusionlint.hlo.work import NO_WORK
 
     made = 0
     for item in part.instructions.values():
-        if any(step.opcode in _LONG for step in steps_of(item, module)):
+        if any(step.opcode in _LONG or collective(step) for step in steps_of(item, module)):
             return False
         if item.opcode == "conditional":
             if not all(_is_little(module.computations[branch], turns, module) for branch in item.called):
