@@ -243,7 +243,7 @@ def _loops(rows: Mapping[Name, Row]) -> Iterator[str]:
 
 
 def _others(rows: Mapping[Name, Row]) -> Iterator[str]:
-    yield _wrapped("Named with `--spec`. Kernels and copies, microseconds of them and of the call:")
+    yield _wrapped("Those of examples/. Kernels and copies, microseconds of them and of the call:")
     quantities = ("kernels", "busy_us", "us")
     lines = [(f"`{name[0]}`", *(_short(row[one]) for one in quantities)) for name, row in sorted(rows.items())]
     yield _table(("", "kernels", "their time", "call"), lines)

@@ -1,6 +1,7 @@
 """Times the bad and the good form of the rules' pages on an attached GPU, and benchmarks/unrolled.py.
 
-    python benchmarks/gpu_times.py [RULE]... [--spec SPEC]... [--out benchmarks/measured/CARD.jsonl]
+    python benchmarks/gpu_times.py [--out benchmarks/measured/CARD.jsonl]
+    python benchmarks/gpu_times.py --out FILE [RULE]... [--spec SPEC]...
 
 Each form is a line of JSON: microseconds of a call, the kernels and copies that jax's profiler saw, and the launches
 counted in the program that XLA made; the first line says what was measured on. All are compiled first, by several
@@ -29,11 +30,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the processes share the device
 
+import cartpole
 import jax
 import timing
 import unrolled
@@ -225,10 +228,17 @@ def items_of(pages: Sequence[str], specs: Sequence[str]) -> list[str]:
     return found + list(specs)
 
 
+def examples() -> list[str]:
+    """CartPole's rollouts, and Freeway where gymnax is installed."""
+    freeway = ROOT / "examples" / "freeway" / "step.py"
+    specs = [cartpole.spec(variant, 2048) for variant in cartpole.VARIANTS]
+    return specs + ([f"{freeway}:original", f"{freeway}:rewritten"] if find_spec("gymnax") else [])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rules", nargs="*", help="all rules and benchmarks/unrolled.py without any")
-    parser.add_argument("--spec", action="append", default=[], help="time this function too")
+    parser.add_argument("rules", nargs="*", help="the pages to time; everything without any, and without --spec")
+    parser.add_argument("--spec", action="append", default=[], help="a function to time")
     parser.add_argument("--out", type=Path, help="a new file; benchmarks/measured/CARD.jsonl without it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--compiling", type=float, default=240.0, help="seconds after which what is compiled is timed")
@@ -242,8 +252,10 @@ def main() -> int:
     out: Path = options.out or ROOT / "benchmarks" / "measured" / f"{card}.jsonl"
     out.write_text("", encoding="utf-8")
     _write(out, {"device": kind, "jax": jax.__version__, "date": f"{date.today():%Y-%m-%d}"})
-    pages = options.rules or sorted(path.stem for path in pages_folder().glob("*.md"))
-    items = items_of(pages, [*options.spec, *([] if options.rules else unrolled.specs())])
+    if options.rules or options.spec:
+        items = items_of(options.rules, options.spec)
+    else:
+        items = items_of(sorted(path.stem for path in pages_folder().glob("*.md")), [*unrolled.specs(), *examples()])
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder, "lock")
         command = [sys.executable, __file__, "--worker", str(lock), "--out", str(out)]

@@ -1,8 +1,8 @@
 """What a function or an object is asked for, and what it does where nobody asks: a loop that stands beside a scan, with
 a setting that chooses between the two; a list of what to leave out, which is empty.
 
-In: a `for`, a value of a Source, or what its layers are built by. Who wrote a loop and a scan knows what each costs: only
-the one that runs unless somebody says otherwise is worth a word.
+In: a `for`, a value of a Source, or what its layers are built by. Who wrote a loop and a scan knows what each costs:
+only the one that runs unless somebody says otherwise is worth a word.
 """
 
 from __future__ import annotations
