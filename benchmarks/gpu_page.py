@@ -2,10 +2,11 @@
 
     python benchmarks/gpu_page.py [benchmarks/measured/h200.jsonl] [--target h200] [--page docs/gpu.md]
 
-The file is what gpu_times.py measured on the device. What `explain` says of the same programs without it stands in
-h200-reported.jsonl beside it; `--report` makes that file anew, with the jax that is installed (about 15 minutes on two
-cores). Exit code 1 names pages that claim harm on a GPU where its clock says otherwise: `off-gpu` before the call in
-the specs of their blocks leaves the GPU out.
+The file is what gpu_times.py measured on the device, h200-graphs-of-2.jsonl beside it what it measured with XLA_FLAGS
+set to let XLA record two launches into a CUDA graph. What `explain` says of the same programs without the device stands
+in h200-reported.jsonl; `--report` makes that file anew, with the jax that is installed (about 15 minutes on two cores).
+Exit code 1 names pages that claim harm on a GPU where its clock says otherwise: `off-gpu` before the call in the specs
+of their blocks leaves the GPU out.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from fusionlint.page import pages_folder, read_page
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = "python benchmarks/gpu_times.py", "python benchmarks/gpu_page.py"
-CLEARLY = 1.25  # what is slower by less is noise
+CLEARLY, NOISE = 1.25, 1.1  # what is slower by less is noise: of kernels, and of the quickest call
 MANY = 100  # launches: where launching is what takes the time
 FUSIONS, PRODUCTS, LIBRARY = WORK = (
     "fusions of loops and reductions alone",
     "with matrix products",
     "with a sort or a library's call",
 )
+FLAG = "--xla_gpu_graph_min_graph_size=2"
 UNROLLED = "benchmarks/unrolled.py"
 AT_ONCE = 40  # programs that one process compiles
 Row = Mapping[str, Any]  # a line of a file
@@ -65,9 +67,9 @@ class Pair:
 
     @property
     def is_refuted(self) -> bool:
-        """The kernels of the good form take clearly longer, and the call no less."""
-        busy, call = self.ratio("busy_us"), self.ratio("us")
-        return self.is_claimed and busy is not None and call is not None and busy > CLEARLY and call > 1
+        """The kernels of the good form take clearly longer, and the quickest call longer too."""
+        busy, call = self.ratio("busy_us"), self.ratio("least_us")
+        return self.is_claimed and busy is not None and call is not None and busy > CLEARLY and call > NOISE
 
 
 def read(path: Path) -> tuple[Row, dict[Name, Row]]:
@@ -129,8 +131,8 @@ def _spec(row: Row, folder: Path) -> str:
     return measuring.spec_of(block, folder, f"{name}_{number}_{form}".replace("-", "_"))
 
 
-def page(head: Row, rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row]]) -> str:
-    """docs/gpu.md."""
+def page(head: Row, rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row]], of_two: Mapping[Name, Row]) -> str:
+    """docs/gpu.md: of what was measured, of what `explain` says of it, and of what was measured with graphs of two."""
     of_unrolled = {name: row for name, row in rows.items() if name[0].startswith(UNROLLED)}
     others = {name: row for name, row in rows.items() if not name[2] and name not in of_unrolled}
     blocks = [
@@ -142,6 +144,7 @@ def page(head: Row, rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row
         *_times(rows, told),
         "## What the host launches",
         *_host(rows, told[1]),
+        *_graphs(rows, of_two, told[1]),
         "## `unroll`",
         *_loops(of_unrolled),
         "## Other programs",
@@ -175,13 +178,14 @@ def _launches(rows: Iterable[Row]) -> str:
     both = [(row["counted"], row["kernels"]) for row in rows if "counted" in row and "kernels" in row]
     same = sum(counted == seen for counted, seen in both)
     more = sum(seen > counted for counted, seen in both)
+    fewer = len(both) - same - more
+    branch = f"In {fewer} it saw fewer: of a conditional the dearest branch is counted, and another was taken."
     return _wrapped(
         "jax's profiler saw as many kernels and copies as fusionlint counts in the HLO in",
         f"{same} of {len(both)} programs. In {more} it saw more: a library's call, or a sort, is one",
         "instruction and several",
-        f"kernels. In {len(both) - same - more} it saw fewer: of a conditional the dearest branch is counted,",
-        "and another was",
-        "taken.",
+        "kernels.",
+        branch if fewer else "",
     )
 
 
@@ -226,6 +230,29 @@ def _host(rows: Mapping[Name, Row], reports: Mapping[Name, Row]) -> Iterator[str
         "seven. `explain` says how often the host launches, and of which loops the steps are too short for a graph;",
         "`unroll` makes them longer.",
     )
+
+
+def _graphs(rows: Mapping[Name, Row], of_two: Mapping[Name, Row], reports: Mapping[Name, Row]) -> Iterator[str]:
+    one_by_one = {
+        name: (rows[name]["us"], row["us"])
+        for name, row in of_two.items()
+        if name in rows and name in reports and reports[name]["launches"] >= MANY
+        if reports[name]["host_launches"] > 0.5 * reports[name]["launches"]
+    }
+    yield _wrapped(
+        f"With `XLA_FLAGS={FLAG}` two launches are enough for a graph. Microseconds of a call without it and with it,",
+        "of programs that launch most of their kernels one by one:",
+    )
+    lines = [
+        (_shown(name), _short(without), _short(with_it), f"{without / with_it:.1f}")
+        for name, (without, with_it) in sorted(one_by_one.items(), key=lambda item: item[1][1] / item[1][0])
+    ]
+    yield _table(("", "without", "with", "times as fast"), lines)
+
+
+def _shown(name: Name) -> str:
+    first, number, form = name
+    return f"[{first}](../rules/{first}.md) {number}, {form}" if form else f"`{first}`"
 
 
 def _loops(rows: Mapping[Name, Row]) -> Iterator[str]:
@@ -294,7 +321,8 @@ def main() -> int:
         about = {"target": target.name, "jax": targets.versions(target)["jax"]}
         lines = [about, *reported(rows.values(), target)]
         beside.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    options.page.write_text(page(head, rows, read(beside)), encoding="utf-8")
+    _, of_two = read(options.file.with_name(f"{options.file.stem}-graphs-of-2.jsonl"))
+    options.page.write_text(page(head, rows, read(beside), of_two), encoding="utf-8")
     refuted = [f"{pair.page} (pair {pair.number})" for pair in pairs(rows) if pair.is_refuted]
     if refuted:
         print(f"slower on an {head['device']} than what they advise against: {', '.join(refuted)}")

@@ -18,7 +18,6 @@ import functools
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -49,7 +49,6 @@ from fusionlint.page import pages_folder, read_page
 
 ROOT = Path(__file__).parents[1]
 ROUNDS, SECONDS = 30, 0.15  # a form is timed so often at most, and so long
-PATIENCE = 45  # seconds for the last program of each process
 LONG = 2.0  # seconds: a call that takes longer is not traced
 TRACED = 3  # calls that the profiler sees
 APART_NS = 1.5e6  # between two calls of those: nothing runs
@@ -114,22 +113,22 @@ def _forms(name: str, number: str, folder: Path) -> list[Form]:
 
 
 def worker(items: Sequence[str], options: argparse.Namespace) -> None:
-    """Compile all, for so many seconds, while others do too; then time each group alone."""
-    signal.alarm(int(options.compiling) + PATIENCE)  # ends the process, also from within XLA
+    """Compile all, for so many seconds, while others do too; then time each group alone. A program that takes too long
+    to compile is left to its thread, which ends with the process."""
     end = time.monotonic() + options.compiling
+    pool = ThreadPoolExecutor(1)
     with tempfile.TemporaryDirectory(prefix="gpu-times-") as folder:
         ready = []
         with locked(options.worker, fcntl.LOCK_SH):
             for item, forms in groups(items, Path(folder)):
                 with _told(item, options.out):
-                    if time.monotonic() > end:
-                        raise TimeoutError("no time left to compile it")
-                    ready.append((item, forms()))
-        signal.alarm(0)
-        for item, forms in ready:
+                    ready.append((item, pool.submit(forms).result(max(0.0, end - time.monotonic()))))
+        for item, found in ready:
             with locked(options.worker, fcntl.LOCK_EX), _told(item, options.out):
-                for found in measure(forms):
-                    _write(options.out, found)
+                for line in measure(found):
+                    _write(options.out, line)
+    sys.stdout.flush()
+    os._exit(0)
 
 
 @contextmanager
@@ -241,7 +240,7 @@ def main() -> int:
     parser.add_argument("--spec", action="append", default=[], help="a function to time")
     parser.add_argument("--out", type=Path, help="a new file; benchmarks/measured/CARD.jsonl without it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--compiling", type=float, default=240.0, help="seconds after which what is compiled is timed")
+    parser.add_argument("--compiling", type=float, default=240.0, help="seconds until what is compiled is timed")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
