@@ -144,7 +144,7 @@ def _graphs(report: Report) -> Iterator[str]:
     for launches in sorted({len(kernels) for kernels in _one_by_one(report)}):
         yield (
             f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {_A_GRAPH} or more, or of 2 "
-            "with XLA_FLAGS=--xla_gpu_graph_min_graph_size=2"
+            "with XLA_FLAGS=--xla_gpu_graph_min_graph_size=2, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
         )
 
 
