@@ -12,6 +12,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
@@ -56,8 +57,8 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     if is_for_a_picture(source.project, source.place(node)):
         return
     is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
-    if is_by_ones and (is_fused or _is_in_steps(write)):
-        return
+    if is_by_ones and (is_fused or _is_in_steps(write) or under_vmap(node, source)):
+        return  # under a vmap there are three axes
     if _is_in_steps(write):
         what = "every other part is read, changed and written back by a scatter, which fuses with nothing"
         yield source.finding(node, what, write=_instead(write, source), pair=_IN_STEPS)
