@@ -48,17 +48,19 @@ CASES = {
         "jnp.sum(speed / width)",
         "(speed @ width)",
     ),
-    "places that an argument names, which is empty by default": Case(
+    "places that an argument names, which is None by default": Case(
         "chained-at-set",
         """
         @jax.jit
-        def sampled(probs, masked=()):
+        def sampled(probs, masked=None):
+            if masked is None:
+                return probs
             for token in masked:
                 probs = probs.at[:, token].set(0.0)
             return probs / jnp.sum(probs, -1, keepdims=True)
         """,
+        "masked=None",
         "masked=()",
-        "masked",
     ),
     "places that an object is told of, none by default": Case(
         "chained-at-set",
@@ -77,23 +79,6 @@ CASES = {
         """,
         "skipped=()",
         "skipped",
-    ),
-    "a grid of neighbours, which is known, and its ends": Case(
-        "chained-at-set",
-        """
-        @jax.jit
-        def neighbours(color, mask, start):
-            h, w = color.shape
-            steps = jnp.array([[-1, 0], [0, 1]])
-            places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
-            none = jnp.iinfo(places.dtype).max
-            places = places.at[0, :, 0, :].set(none)
-            places = places.at[h - 1, :, 1, :].set(none)
-            places = jnp.where(mask[:, :, None, None], places, none)
-            return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
-        """,
-        "steps[None, None]",
-        "start",
     ),
     "a place that a loop reads in each step": Case(
         "one-hot-by-at-set",
