@@ -57,8 +57,8 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     if is_for_a_picture(source.project, source.place(node)):
         return
     is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
-    if is_by_ones and (is_fused or _is_in_steps(write) or under_vmap(node, source)):
-        return  # under a vmap there are three axes
+    if is_by_ones and (is_fused or _is_in_steps(write)):
+        return
     if _is_in_steps(write):
         what = "every other part is read, changed and written back by a scatter, which fuses with nothing"
         yield source.finding(node, what, write=_instead(write, source), pair=_IN_STEPS)
@@ -66,7 +66,9 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     what, pair = "a part of each row is read, changed and written back by a scatter", _FUSED
     if is_by_ones:  # which is how jax does that
         does = "raised to a power of" if write.method == "power" else "divided by"
-        what, pair = f"everything is {does} ones, into which a scatter writes the number first", _BY_ONES
+        what = f"everything is {does} ones, into which a scatter writes the number first"
+        # Of three axes, as there are under a vmap, a CPU and a GPU make it in one kernel with what is around.
+        pair = _FUSED if under_vmap(node, source) else _BY_ONES
     elif not is_fused or not is_worked_on_alone(node, source):
         what, pair = f"{what}, which fuses with nothing after it", _CHANGED
     yield source.finding(node, what, write=_instead(write, source), pair=pair)

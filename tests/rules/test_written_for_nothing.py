@@ -140,18 +140,6 @@ CASES = {
         "jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]",
         "matrix @ b",
     ),
-    "what is divided for each element of a vmap": Case(
-        "arithmetic-by-at",
-        """
-        @jax.vmap
-        def observed(distances, velocity):
-            seen = jnp.stack([jnp.where(distances > k, distances, 0.0) for k in range(8)])
-            seen = seen.at[:, :3].divide(120.0)
-            return jnp.concatenate([seen.ravel(), velocity], axis=0)
-        """,
-        "jax.vmap",
-        "jax.jit",
-    ),
 }
 
 
