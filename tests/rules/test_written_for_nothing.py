@@ -95,24 +95,6 @@ CASES = {
         "jnp.roll(stone, i) & board)\n\n    return ",
         "jnp.roll(turns, i) & board)\n\n    return stone & ",
     ),
-    "a number of each row that a loop begins with, the other way round": Case(
-        "one-hot-by-at-set",
-        """
-        class State(NamedTuple):
-            step: int
-            labels: jax.Array
-
-        @jax.jit
-        def aligned(last, lengths, step):
-            labels = jnp.full((8, 100), -1)
-            labels = labels.at[jnp.arange(8), lengths].set(last)
-            turned = jnp.transpose(labels, (1, 0))
-            state = State(step=100, labels=turned)
-            return jax.lax.while_loop(lambda s: s.step > 0, step, state)
-        """,
-        "jax.lax.while_loop(lambda s: s.step > 0, step, state)",
-        "step(state)",
-    ),
     "what is added within a block": Case(
         "blocks-by-at-set",
         """
