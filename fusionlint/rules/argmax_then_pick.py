@@ -97,7 +97,12 @@ def _is_in_memory(array: cst.Name, source: Source) -> bool:
     """Whether an array is handed in, or is a part of what is: `state["counts"]`."""
     made = _part(array, source)
     match made:
-        case cst.Subscript(value=cst.Name() as whole) | cst.Attribute(value=cst.Name() as whole):
+        case (
+            cst.Attribute(value=cst.Name() as whole)
+            | cst.Subscript(
+                value=cst.Name() as whole, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]
+            )
+        ):
             return source.parameter(whole) is not None
     return source.parameter(array) is not None
 

@@ -12,6 +12,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
@@ -65,7 +66,9 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     what, pair = "a part of each row is read, changed and written back by a scatter", _FUSED
     if is_by_ones:  # which is how jax does that
         does = "raised to a power of" if write.method == "power" else "divided by"
-        what, pair = f"everything is {does} ones, into which a scatter writes the number first", _BY_ONES
+        what = f"everything is {does} ones, into which a scatter writes the number first"
+        # Of three axes, as there are under a vmap, a CPU and a GPU make it in one kernel with what is around.
+        pair = _FUSED if under_vmap(node, source) else _BY_ONES
     elif not is_fused or not is_worked_on_alone(node, source):
         what, pair = f"{what}, which fuses with nothing after it", _CHANGED
     yield source.finding(node, what, write=_instead(write, source), pair=pair)

@@ -107,12 +107,11 @@ def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _is_worked_over(writes: Sequence[Write], source: Source) -> bool:
-    """Whether something is added within a block that was set, `.at[:n].set(rows).at[:n, :3].add(-centers)`: that is no
+    """Whether there is one block, in which something is added, `.at[:n].set(rows).at[:n, :3].add(-centers)`: that is no
     block beside it, and no join says so."""
-    return any(
-        earlier.method == "set" and later.method == "add" and _holds(earlier.index, later.index, source)
-        for i, later in enumerate(writes)
-        for earlier in writes[:i]
+    first, *others = writes
+    return first.method == "set" and all(
+        later.method == "add" and _holds(first.index, later.index, source) for later in others
     )
 
 

@@ -29,7 +29,7 @@ from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_deco
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.options import is_none_by_default
-from fusionlint.patterns.writes.advice import advice
+from fusionlint.patterns.writes.advice import FUSED, advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
     is_beside_more,
@@ -43,7 +43,7 @@ from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
-from fusionlint.patterns.writes.folded import is_folded, is_set_up
+from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
 from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work, is_made_for_a_loop
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
@@ -120,7 +120,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         f"{subject} is written {len(writes)} times in a row{on_a_path}, each time by kernels of its own",
         until=writes[-1].call,
         write=f"{BEHIND_IFS if is_path else ''}{instead.text}",
-        pair=instead.pair,
+        pair=FUSED if is_grid(writes, source) else instead.pair,
     )
 
 

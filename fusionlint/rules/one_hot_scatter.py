@@ -18,7 +18,6 @@ from fusionlint.patterns.operations.one_hot import (
     making_one_hots,
     one_hot,
 )
-from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -135,8 +134,8 @@ def _put_into(
     found = one_hot(places, source)
     if found is None or found.classes is None or not has_many_classes(found, source):
         return
-    if one_hot(rows, source) is not None or not source.is_traced(node) or under_vmap(node, source):
-        return  # under a vmap these are rows of one sequence each
+    if one_hot(rows, source) is not None or not source.is_traced(node):
+        return
     x, index, count = source.code(rows), source.code(found.index), source.code(found.classes)
     if pair:
         yield source.finding(node, _ADDED, write=f"array.at[..., {index}].add({x}), with every axis indexed", pair=1)

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import value_of, writer_of
+from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture, is_memoized
 from fusionlint.rule import Rule
@@ -48,7 +49,7 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_called_as_once(last_name(place.scope)) or is_memoized(source.project, place):
         return
-    if is_for_a_picture(source.project, place) or _is_looked_into(node, source):
+    if is_for_a_picture(source.project, place) or _is_looked_into(node, source) or _is_handed_over(node, source):
         return
     numpy = source.alias_at(node, "numpy")
     given = brief(", ".join(source.code(arg).rstrip(", ") for arg in node.args), _LONG)
@@ -109,6 +110,17 @@ def _is_looked_into(node: cst.Call, source: Source) -> bool:
     reads = (read for name in names for read in source.reads(name))
     above = ((read, source.parent(read)) for read in reads)
     return any(isinstance(one, cst.Subscript) and one.value is read and _by_a_name(one) for read, one in above)
+
+
+def _is_handed_over(node: cst.Call, source: Source) -> bool:
+    """Whether code that is not seen to be traced hands the places to a function that is compiled by itself, `pairs(*
+    places, x)`: of that they are no constants, numpy's neither."""
+    name = source.assigned_name(node)
+    if name is None or source.context(node) == "traced":
+        return False
+    above = (source.parent(read) for read in source.reads(name))
+    calls = (source.parent(arg) for arg in above if isinstance(arg, cst.Arg))
+    return any(isinstance(call, cst.Call) and is_jitted(call.func, source) for call in calls)
 
 
 def _by_a_name(read: cst.Subscript) -> bool:

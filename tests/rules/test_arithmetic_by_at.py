@@ -78,3 +78,14 @@ def test_rows_places_that_vary_and_parts_that_are_arrays_are_left_alone(write: s
 def test_a_function_that_nobody_is_seen_to_trace_is_asked_only_in_a_file_for_traces(around: str, count: int) -> None:
     code = CODE.replace("@jax.jit\n", "").format(write="y.at[:, 0].multiply(2.0)") + around
     assert len(check_text(code.encode(), "m.py", Scope(("arithmetic-by-at",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("around", "targets"), [("@jax.jit", ("h100", "v5e")), ("@jax.vmap", ("v5e",))], ids=["two axes", "three"]
+)
+def test_what_is_divided_by_ones_is_less_on_a_tpu_alone_where_it_has_three_axes(
+    around: str, targets: tuple[str, ...]
+) -> None:
+    code = CODE.replace("@jax.jit", around).format(write="y.at[:, :3].divide(120.0)")
+    (one,) = check_text(code.encode(), "m.py", Scope(("arithmetic-by-at",)))
+    assert one.targets == targets

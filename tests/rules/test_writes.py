@@ -271,7 +271,10 @@ def f(x, i, j, c):
     assert one.suggestion.text == "one `.set` of what the writes make of x[i, j]"
     (other,) = found(code.replace("    left =", "    j = j + 1\n    left ="))
     assert other.suggestion is not None
-    assert "values first" in other.suggestion.text
+    assert "one after the other" in other.suggestion.text
+    (last,) = found(code.replace("    return y", "    j = j + 1\n    return y"))
+    assert last.suggestion is not None
+    assert "values first" in last.suggestion.text
 
 
 ENVIRONMENT = """

@@ -90,3 +90,25 @@ def test_an_elementwise_recurrence_is_told_of_a_cpu_alone() -> None:
 )
 def test_a_recurrence_that_is_handed_out_or_made_by_libraries_is_told_of_a_gpu_too(old: str, new: str) -> None:
     assert "h100" in targets(GAINS.replace(old, new))
+
+
+GRID = """\
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def neighbours(color, mask, start):
+    h, w = color.shape
+    steps = jnp.array([[-1, 0], [0, 1]])
+    places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
+    none = jnp.iinfo(places.dtype).max
+    places = places.at[0, :, 0, :].set(none)
+    places = places.at[h - 1, :, 1, :].set(none)
+    places = jnp.where(mask[:, :, None, None], places, none)
+    return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
+"""
+
+
+@pytest.mark.parametrize(("start", "is_known"), [("steps[None, None]", True), ("start", False)])
+def test_a_grid_of_places_a_gpu_makes_where_it_looks_up(start: str, is_known: bool) -> None:
+    assert ("h100" not in targets(GRID.replace("steps[None, None]", start))) == is_known

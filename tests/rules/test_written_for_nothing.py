@@ -48,17 +48,19 @@ CASES = {
         "jnp.sum(speed / width)",
         "(speed @ width)",
     ),
-    "places that an argument names, which is empty by default": Case(
+    "places that an argument names, which is None by default": Case(
         "chained-at-set",
         """
         @jax.jit
-        def sampled(probs, masked=()):
+        def sampled(probs, masked=None):
+            if masked is None:
+                return probs
             for token in masked:
                 probs = probs.at[:, token].set(0.0)
             return probs / jnp.sum(probs, -1, keepdims=True)
         """,
+        "masked=None",
         "masked=()",
-        "masked",
     ),
     "places that an object is told of, none by default": Case(
         "chained-at-set",
@@ -78,23 +80,6 @@ CASES = {
         "skipped=()",
         "skipped",
     ),
-    "a grid of neighbours, which is known, and its ends": Case(
-        "chained-at-set",
-        """
-        @jax.jit
-        def neighbours(color, mask, start):
-            h, w = color.shape
-            steps = jnp.array([[-1, 0], [0, 1]])
-            places = jnp.mgrid[:h, :w].transpose(1, 2, 0)[:, :, None, :] + steps[None, None]
-            none = jnp.iinfo(places.dtype).max
-            places = places.at[0, :, 0, :].set(none)
-            places = places.at[h - 1, :, 1, :].set(none)
-            places = jnp.where(mask[:, :, None, None], places, none)
-            return color.at[places[..., 0], places[..., 1]].get(mode="fill", fill_value=0)
-        """,
-        "steps[None, None]",
-        "start",
-    ),
     "a place that a loop reads in each step": Case(
         "one-hot-by-at-set",
         """
@@ -109,24 +94,6 @@ CASES = {
         """,
         "jnp.roll(stone, i) & board)\n\n    return ",
         "jnp.roll(turns, i) & board)\n\n    return stone & ",
-    ),
-    "a number of each row that a loop begins with, the other way round": Case(
-        "one-hot-by-at-set",
-        """
-        class State(NamedTuple):
-            step: int
-            labels: jax.Array
-
-        @jax.jit
-        def aligned(last, lengths, step):
-            labels = jnp.full((8, 100), -1)
-            labels = labels.at[jnp.arange(8), lengths].set(last)
-            turned = jnp.transpose(labels, (1, 0))
-            state = State(step=100, labels=turned)
-            return jax.lax.while_loop(lambda s: s.step > 0, step, state)
-        """,
-        "jax.lax.while_loop(lambda s: s.step > 0, step, state)",
-        "step(state)",
     ),
     "what is added within a block": Case(
         "blocks-by-at-set",

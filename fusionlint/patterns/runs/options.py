@@ -115,11 +115,11 @@ def _truth(value: cst.BaseExpression | None) -> bool | None:
 
 
 def is_none_by_default(value: cst.BaseExpression, source: Source) -> bool:
-    """Whether a parameter, or a field that the constructor or the class gives one, is nothing where nobody says
-    otherwise, `skipped=()`: somebody who does names a few."""
+    """Whether a parameter is None where nobody says otherwise, or a field is None or empty, as the constructor or the
+    class has it, `skipped=()`: somebody who asks for that names a few."""
     match value:
         case cst.Name():
-            return _is_empty(default_given(value, source))
+            return dotted(given) == "None" if (given := default_given(value, source)) is not None else False
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(field)):
             default = default_of(field, value, source)
             return _is_empty(default if default is not None else _given_when_made(field, value, source))

@@ -54,7 +54,6 @@ _ELEMENTWISE = regex(
 )
 # What counts along each axis, as far as it is told: no trace gets on with a length that it does not know.
 _GRIDS = regex(r"^(jax\.numpy|numpy)\.(mgrid|ogrid)$")
-_INDICES = ("jax.numpy.indices", "numpy.indices")
 # The ends of what a type holds.
 _LIMITS = regex(r"^(jax\.numpy|numpy)\.[if]info$")
 # What lays out anew, or joins, what is known, and takes nothing else but sizes.
@@ -72,13 +71,15 @@ DEPTH = 8
 class Reader(NamedTuple):
     """One question. `sizes` are the names that say how long the array is, which a trace has to know; `assumed` are
     variables that are taken for known while what is stored in them is read. A wide one knows what is called as
-    constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`."""
+    constants are, `self.SPEED`; one of `self` also what an object counts by, `self.n`, `self.place("x")`; one of grids
+    what counts along each axis of an array, `jnp.mgrid[:h, :w]`, of which XLA folds no large one."""
 
     source: Source
     sizes: frozenset[str]
     assumed: frozenset[int] = frozenset()
     is_wide: bool = False
     is_of_self: bool = False
+    is_of_grids: bool = False
 
     def is_array(self, array: cst.BaseExpression, depth: int) -> bool:
         """`jnp.zeros(n)`, `-jnp.ones(n)`, `jnp.array([1.0, 2.0])`, and what is written into them: of what shape, a
@@ -97,7 +98,7 @@ class Reader(NamedTuple):
                 return self._are_known(left, depth) and self._are_known(right, depth)
             case cst.Comparison(left=left, comparisons=others):
                 return all(self._are_known(one, depth) for one in (left, *(other.comparator for other in others)))
-            case cst.Subscript(value=cst.Attribute() as grid) if self._is_named(_GRIDS, grid):
+            case cst.Subscript(value=cst.Attribute() as grid) if self.is_of_grids and self._is_named(_GRIDS, grid):
                 return True
             case cst.Subscript(value=whole, slice=slices) if not isinstance(whole, cst.Attribute):
                 return self.is_array(whole, depth - 1) and all(map(_is_static_or_new, elements(slices)))
@@ -124,7 +125,7 @@ class Reader(NamedTuple):
         """Whether `array` counts, or is what is known in another order, or worked on by itself: `jnp.arange(n)`,
         `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
         given = [arg.value for arg in array.args if arg.keyword is None]
-        if self.source.calls(array, *RANGES, *_INDICES):
+        if self.source.calls(array, *RANGES):
             return bool(given)  # no trace counts to what it does not know
         match array.func:
             case cst.Attribute(value=whole, attr=cst.Name(method)) if method in _LAID_OUT_BY_METHODS:
@@ -184,7 +185,7 @@ class Reader(NamedTuple):
                 return all(self.is_known(operand, depth) for operand in (left, right))
             case cst.UnaryOperation(expression=inner):
                 return self.is_known(inner, depth)
-            case cst.Attribute(value=cst.Call() as limits) if self._is_of(_LIMITS, limits):
+            case cst.Attribute(value=cst.Call() as limits) if self.is_of_grids and self._is_of(_LIMITS, limits):
                 return True
             case cst.Attribute():
                 return self._is_known_attribute(part)
@@ -240,7 +241,7 @@ class Reader(NamedTuple):
         written = self.source.written(name)
         if written is None:
             return is_counted_on(name, self.source) or self._is_added_up(name, depth)
-        if _is_of_a_shape(written, self.source):
+        if self.is_of_grids and _is_of_a_shape(written, self.source):
             return True
         return is_counted(written, self.source) or self._is_listed(written, depth) or _is_static(written, self.source)
 

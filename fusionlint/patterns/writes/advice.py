@@ -81,11 +81,9 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), _pair(told))
-    is_again = is_rebound(writes, source)
-    are_set = told.seen.are_elements and told.seen.methods == {"set"} and not is_again
-    if are_set and change_what_is_there(writes, source):
+    if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
         return Advice(_one_by_one(told), _pair(told))
-    if reads_back(writes, source) or is_again:
+    if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told))
     if line is not None:

@@ -23,8 +23,6 @@ from fusionlint.source.walk import dotted
 _RESET = regex(r"^_?(reset|init(ial)?_(state|particles|positions?)|domain_randomi[sz]e)(_|$)")
 # So many writes count wherever they stand.
 _MANY = 5
-# What hands on an array in another layout.
-_LAYS_OUT = ("jax.numpy.transpose", "jax.numpy.swapaxes", "jax.numpy.moveaxis", "jax.numpy.reshape")
 # A helper of a reset is seldom further away than this.
 _DEPTH = 2
 
@@ -58,10 +56,7 @@ def begins_a_loop(read: cst.CSTNode, source: Source) -> bool:
     for above in source.ancestors(read):
         match above:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=state):
-                is_in_it = state is read or read in _parts(state)
-                return is_in_it and any(begins_a_loop(again, source) for again in source.reads(name))
-            case cst.Call() if source.calls(above, *_LAYS_OUT):
-                return argument(above, 0, "a") is read and begins_a_loop(above, source)
+                return read in _parts(state) and any(begins_a_loop(again, source) for again in source.reads(name))
             case cst.Call():
                 given = FIRSTS.get(_jaxs(source.qualified_name(above.func) or ""))
                 first = argument(above, *given) if given else None

@@ -46,7 +46,7 @@ def change_what_is_there(writes: Sequence[Write], source: Source) -> bool:
     and of nothing else of it: whatever is at one place, each goes on with what is there."""
     stored = {id(name): i + 1 for i, w in enumerate(writes) if (name := source.assigned_name(w.call)) is not None}
     read = [
-        (stored[id(written)] == i, [*map(source.code, elements(slices))] == [*map(source.code, write.index)])
+        (stored[id(written)] == i, _is_same(elements(slices), write.index, source))
         for i, write in enumerate(writes)
         for node, _ in (_made_of(write.value, source) if write.value is not None else ())
         if isinstance(node, cst.Subscript) and isinstance(array := node.value, cst.Name)
@@ -54,6 +54,13 @@ def change_what_is_there(writes: Sequence[Write], source: Source) -> bool:
         for slices in (node.slice,)
     ]
     return bool(read) and all(is_last and is_its_own for is_last, is_its_own in read)
+
+
+def _is_same(one: Sequence[Part], other: Sequence[Part], source: Source) -> bool:
+    """Whether two places are called the same, and each name means the same at both."""
+    names = [[source.written(name) for part in index for name in names_in(part)] for index in (one, other)]
+    is_called_so = [*map(source.code, one)] == [*map(source.code, other)]
+    return is_called_so and all(a is b for a, b in zip(*names, strict=True))
 
 
 def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...], bool]]:
