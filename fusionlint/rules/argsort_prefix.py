@@ -13,7 +13,6 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, names_read
 from fusionlint.patterns.code.calls import as_argument
-from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.code.unpacked import assigned, unpacked
 from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.operations.sort import (
@@ -23,20 +22,18 @@ from fusionlint.patterns.operations.sort import (
     end_cut,
     is_beside_a_decomposition,
     is_of_eigenvalues,
+    is_of_float64,
     is_order,
     reads_of,
     sorting,
 )
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.first_states import makes_the_first_state
 from fusionlint.patterns.runs.options import as_given, default_of
-from fusionlint.patterns.runs.under import under_loop, under_vmap
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
-from fusionlint.source.facts import last_name
-from fusionlint.source.hosts import is_first_state_name
-from fusionlint.source.places import Place
-from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -57,7 +54,6 @@ _LONG_ROW = 1000
 _VALUES = 4
 _SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
-_FLOATS = frozenset(f"{module}.float{bits}" for module in ("jax.numpy", "numpy") for bits in (16, 32, 64))
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
 
@@ -80,7 +76,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
         return
-    if _makes_the_first_state(node, source):
+    if makes_the_first_state(node, source):
         return
     if all(_is_a_share(one.count, source) for one in counted):
         return
@@ -88,7 +84,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     most = _most(counted)
     is_short = _is_at_most(_SHORT, most.count, source)
-    if _is_of_float64(node, source) and not ("smallest" in ends and is_short):
+    if is_of_float64(node, source) and not ("smallest" in ends and is_short):
         return
     shown = source.code(most.count) if most.count is not None else "k"
     values = _values_read(node, made, source)
@@ -268,24 +264,6 @@ def _is_nothing_beside(node: cst.Call, made: Sorted, source: Source) -> bool:
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(made.array, source):
         return True
     return is_concrete(node, source) and not under_vmap(node, source)
-
-
-def _makes_the_first_state(node: cst.Call, source: Source) -> bool:
-    """Whether the function around is called as what runs before the first step, `setup`, and no loop is seen to call
-    it: what a module's `setup` does is done in every trace of it, and stays there."""
-    place = source.place(node)
-    if not is_first_state_name(last_name(place.scope)) or under_loop(node, source):
-        return False
-    owner = source.facts.class_around(place.scope)
-    return not (owner and source.project.inherits(Place(source.path, owner), MODULES))
-
-
-def _is_of_float64(node: cst.Call, source: Source) -> bool:
-    """Whether the function around names float64, and no float32: of such numbers `top_k` is a sort too, on a CPU and a
-    GPU; the few smallest of many rows are still fewer bytes, for it sorts no places."""
-    function = source.function(node)
-    kinds = _FLOATS.intersection(mentioned(function.body, source)) if function is not None else frozenset()
-    return bool(kinds) and all(name.endswith("64") for name in kinds)
 
 
 def _values_read(node: cst.Call, made: Sorted, source: Source) -> cst.Subscript | None:

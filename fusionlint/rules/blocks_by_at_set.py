@@ -22,7 +22,12 @@ from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
-from fusionlint.patterns.writes.heavy import are_made_by_heavy_work, is_made_by_heavy_work, is_made_for_a_loop
+from fusionlint.patterns.writes.heavy import (
+    are_made_by_heavy_work,
+    is_beside_a_solver,
+    is_made_by_heavy_work,
+    is_made_for_a_loop,
+)
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.stands import Stands, stands
@@ -56,6 +61,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     if is_never_read(root(writes[0]), source) or is_for_numpy(node, source):
         return
     if is_for_a_picture(source.project, source.place(node)) or is_made_for_a_loop(node, source):
+        return
+    if is_beside_a_solver(node, source):
         return
     instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:

@@ -44,7 +44,13 @@ from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, ro
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
-from fusionlint.patterns.writes.heavy import are_given_by_a_loop, is_made_by_heavy_work, is_made_for_a_loop
+from fusionlint.patterns.writes.heavy import (
+    are_given_by_a_loop,
+    is_beside_a_solver,
+    is_for_steps,
+    is_made_by_heavy_work,
+    is_made_for_a_loop,
+)
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_pair import are_numbers
@@ -257,6 +263,8 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
     if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
         return True
     if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
+        return True
+    if is_for_steps(last, source) or is_beside_a_solver(last, source):
         return True
     if is_for_a_decomposition(last, source) or is_decomposed(last, source):
         return True

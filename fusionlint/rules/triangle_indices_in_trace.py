@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import elements
+from fusionlint.patterns.code.at import constant, elements
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
@@ -34,6 +34,8 @@ _INDICES = tuple(f"jax.numpy.{name}" for name in _NAMES)
 _OF_AN_OLD_JAX = frozenset(f"jax.ops.index_{name}" for name in ("update", "add", "mul", "min", "max"))
 _OLD_MODULE = "jax.experimental.loops"
 _LONG = 60
+# jax keeps the numbers of the rows and those of the columns in 4 bytes each.
+_SIZE = ", 4 bytes for every element of the matrix: leave it where that has thousands of rows"
 
 
 @rule.source("Call", calls=_INDICES)
@@ -57,7 +59,8 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         "the places of a triangle are found by a running sum and a search in every call, and gathers and scatters get "
         "places that XLA does not know",
-        write=f"{numpy or source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program",
+        write=f"{numpy or source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program"
+        f"{'' if node.args and constant(node.args[0].value) is not None else _SIZE}",
         edits=_fix(node, name, numpy, source),
     )
 

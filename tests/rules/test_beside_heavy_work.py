@@ -195,3 +195,37 @@ def test_what_fills_an_array_begins_anew(fill: str, number: int) -> None:
 @pytest.mark.parametrize(("name", "number"), [("ref_paged_attention", 0), ("ref_positions", 1)])
 def test_what_a_kernel_is_held_against_is_left_alone(name: str, number: int) -> None:
     assert found("chained-at-set", f"def {name}(x, a, b):\n    return x.at[0, 1].set(a).at[2, 1].set(b)\n") == number
+
+
+FOCK = """
+@jax.jit
+def relaxed(h, x):
+    h = h.at[0].set((h[0] + h[0].T) / 2)
+    h = h.at[1].set((h[1] + h[1].T) / 2)
+
+    def step(x, _):
+        return jnp.tanh(h[0] @ x + h[1] @ x), None
+
+    x, _ = lax.scan(step, x, length=30)
+    return {returned}
+"""
+SOLVED = """
+@jax.jit
+def imposed(u, a, b, free, fixed, values):
+    {solve}
+    u = u.at[fixed].set(values)
+    u = u.at[free].set(x)
+    return u
+"""
+
+
+@pytest.mark.parametrize(("returned", "count"), [("x", 0), ("h * x", 1)])
+def test_what_the_steps_of_a_loop_alone_read_is_written_once(returned: str, count: int) -> None:
+    found = check_text((HEAD + FOCK.format(returned=returned)).encode(), "m.py", Scope(("chained-at-set",)))
+    assert len(found) == count
+
+
+@pytest.mark.parametrize(("solve", "count"), [("x, _ = jax.scipy.sparse.linalg.cg(a, b)", 0), ("x = a @ b", 1)])
+def test_what_is_put_around_an_iterative_solution_is_nothing_beside_it(solve: str, count: int) -> None:
+    found = check_text((HEAD + SOLVED.format(solve=solve)).encode(), "m.py", Scope(("chained-at-set",)))
+    assert len(found) == count

@@ -539,3 +539,17 @@ def draw(key, xs: jax.Array, others, n: int):
     assert advice("choice-without-replacement", code).startswith(expected)
     of_any = code.replace(among, "others")
     assert advice("choice-without-replacement", of_any).endswith("; of an array what stands at those places")
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_the_size"),
+    [
+        ("triu_indices(64, 1)", ""),
+        ("tril_indices(n)", ", 4 bytes for every"),
+        ("triu_indices_from(x)", ", 4 bytes for"),
+    ],
+)
+def test_how_large_a_constant_is_stands_beside_it(asked: str, of_the_size: str) -> None:
+    text = advice("triangle-indices-in-trace", f"@jax.jit\ndef packed(x, n):\n    return x[jnp.{asked}]\n")
+    assert text.partition("which is a constant of the program")[2].startswith(of_the_size)
+    assert bool(text.partition("which is a constant of the program")[2]) == bool(of_the_size)

@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Part, constant, elements, is_whole, names_read
 from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.operations.softmax import LOG_SOFTMAX, SOFTMAX
 from fusionlint.source.tree import Source
 
@@ -24,6 +25,7 @@ _FLIP = "jax.numpy.flip"
 # What keeps the order of what it is handed, along one axis.
 _MONOTONE = (*SOFTMAX, *LOG_SOFTMAX)
 _EIGENVALUES = regex(r"(^|_)(eigen_?val(ue)?s?|eig_?vals?|e_?vals?|eigs|singular_values)(_|$)", re.I)
+_FLOATS = frozenset(f"{module}.float{bits}" for module in ("jax.numpy", "numpy") for bits in (16, 32, 64))
 # What is sorted is seldom made of them in more steps than this.
 _NEAR = 2
 _DECOMPOSES = frozenset(
@@ -195,6 +197,14 @@ def is_beside_a_decomposition(node: cst.CSTNode, source: Source) -> bool:
     neither `argmax` nor `top_k` takes."""
     around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
     return bool(around) and any(around[-1] in source.ancestors(call) for call in source.calls_of(_DECOMPOSES))
+
+
+def is_of_float64(node: cst.Call, source: Source) -> bool:
+    """Whether the function around names float64, and no float32: of such numbers `top_k` is a sort too, on a CPU and a
+    GPU; the few smallest of many rows are still fewer bytes, for it sorts no places."""
+    function = source.function(node)
+    kinds = _FLOATS.intersection(mentioned(function.body, source)) if function is not None else frozenset()
+    return bool(kinds) and all(name.endswith("64") for name in kinds)
 
 
 def is_of_eigenvalues(array: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:

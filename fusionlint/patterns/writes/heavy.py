@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
+from fusionlint.patterns.runs.loop_bodies import FIRSTS, all_loop_bodies, is_body_of_a_loop
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
@@ -47,13 +47,13 @@ def are_made_by_heavy_work(writes: Sequence[Write], source: Source) -> bool:
 
 
 def is_beside_a_solver(node: cst.Call, source: Source) -> bool:
-    """Whether the function around has an ODE solved, by itself or by one of its file that it reads, `vmap(solved)(y0)`:
-    beside all the steps what is written once before or after is nothing. What the solver asks in each step is another
-    function."""
+    """Whether the function around has an ODE or a linear system solved step by step, by itself or by one of its file
+    that it reads, `vmap(solved)(y0)`: beside all the steps what is written once before or after is nothing. What the
+    solver asks in each step is another function."""
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef) or source.in_loop(node):
         return False
-    solving = {place for solver in _SOLVES for place in source.project.callers(solver)}
+    solving = {place for solver in (*_SOLVES, *_ITERATES) for place in source.project.callers(solver)}
     own = {place.scope for place in solving if place.path == source.path}
     if source.body_scope(function) in own:
         return True
@@ -123,6 +123,20 @@ def _stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.AssignTarget):
         above = source.parent(above)
     return above.value if isinstance(above, cst.Assign) else None
+
+
+def is_for_steps(value: cst.CSTNode, source: Source) -> bool:
+    """Whether all that is done with `value` is that the body of a loop of jax.lax, which the same function defines,
+    reads it: made once, for all the steps."""
+    reads = _read(value, source)
+    return bool(reads) and all(_is_of_a_step(read, value, source) for read in reads)
+
+
+def _is_of_a_step(read: cst.CSTNode, value: cst.CSTNode, source: Source) -> bool:
+    inner = source.function(read)
+    if inner is None or source.body_place(inner) not in all_loop_bodies(source.project):
+        return False
+    return source.function(inner) is source.function(value)
 
 
 def is_beside_a_network(node: cst.CSTNode, source: Source) -> bool:
