@@ -241,7 +241,8 @@ def _graphs(rows: Mapping[Name, Row], of_two: Mapping[Name, Row], reports: Mappi
     }
     yield _wrapped(
         f"With `XLA_FLAGS={FLAG}` two launches are enough for a graph. Microseconds of a call without it and with it,",
-        "of programs that launch most of their kernels one by one:",
+        "of programs that launch most of their kernels one by one. Those that gain little have steps that are graphs",
+        "anyway:",
     )
     lines = [
         (_shown(name), _short(without), _short(with_it), f"{without / with_it:.1f}")
