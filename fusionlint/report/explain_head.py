@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Kernel, Loop, launched, total
-from fusionlint.report.units import counted, duration, size
+from fusionlint.report.units import counted, duration, listed, size
 
 # What names a target: where no command line does.
 IN_PYTHON = 'target="h100"'
@@ -114,7 +114,7 @@ def _time(report: Report) -> str:
     more = f" and {duration(again)} per iteration" if again else ""
     takes = duration(totals.microseconds)
     about = "" if takes.startswith("under") else "about "
-    return f", {about}{takes}{more} by {' and '.join(totals.timed_by)}"
+    return f", {about}{takes}{more} by {listed([*totals.timed_by])}"
 
 
 def _scalar_ops(report: Report) -> str:
