@@ -74,8 +74,7 @@ def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
 
 def is_for_the_host(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is the host's own, or that of a function which host code calls, and of which no trace
-    is seen: a user of a library may trace it, who wrote it does not;
-    or that of one which no trace gets through."""
+    is seen: a user of a library may trace it, who wrote it does not; or that of one which no trace gets through."""
     if source.context(node) == "host" or is_concrete(node, source):
         return True
     around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.Lambda)]

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.runs.loop_bodies import FIRSTS, all_loop_bodies, is_body_of_a_loop
+from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
@@ -128,15 +128,11 @@ def _stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
 def is_for_steps(value: cst.CSTNode, source: Source) -> bool:
     """Whether all that is done with `value` is that the body of a loop of jax.lax, which the same function defines,
     reads it: made once, for all the steps."""
-    reads = _read(value, source)
-    return bool(reads) and all(_is_of_a_step(read, value, source) for read in reads)
-
-
-def _is_of_a_step(read: cst.CSTNode, value: cst.CSTNode, source: Source) -> bool:
-    inner = source.function(read)
-    if inner is None or source.body_place(inner) not in all_loop_bodies(source.project):
-        return False
-    return source.function(inner) is source.function(value)
+    inner = [(read, source.function(read)) for read in _read(value, source)]
+    return bool(inner) and all(
+        body is not None and source.function(body) is source.function(value) and is_body_of_a_loop(read, source)
+        for read, body in inner
+    )
 
 
 def is_beside_a_network(node: cst.CSTNode, source: Source) -> bool:
