@@ -168,24 +168,12 @@ def _is_drawn_often(node: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_few(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
-    """Whether one row is drawn, and not as many as there are, or all if there are no more, `min(k, len(x) - 1)`: then a
-    permutation is what is wanted."""
+    """Whether one row is drawn, and not as many as there are: then a permutation is what is wanted."""
     counted, sizes = _counted(among, source), _sizes(shape)
     code = source.code(counted)
-    whole = (code, f"{code}.shape[0]", f"len({code})")
-    if len(sizes) != 1 or source.code(sizes[0]) in whole:
-        return False
-    if _is_at_most_all(sizes[0], whole, source):
+    if len(sizes) != 1 or source.code(sizes[0]) in (code, f"{code}.shape[0]", f"len({code})"):
         return False
     return not are_equal(sizes[0], counted, source)
-
-
-def _is_at_most_all(size: cst.BaseExpression, whole: tuple[str, ...], source: Source) -> bool:
-    """Whether a size is the least of some, one of which is made of all that there are."""
-    least = source.meant(size)
-    bounds = least.args if isinstance(least, cst.Call) and source.calls(least, "min") else ()
-    parts = (part for arg in bounds for part in inside(arg.value) if isinstance(part, cst.BaseExpression))
-    return any(source.code(part) in whole for part in parts)
 
 
 def _is_of_a_population(among: cst.BaseExpression, source: Source) -> bool:
