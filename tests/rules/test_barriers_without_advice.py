@@ -210,6 +210,33 @@ def many_numbers(keys):
         return jnp.cumsum(found * jax.random.normal(k3, (4096,)))
     return jax.vmap(one)(keys)
 
+def chosen_once(boards, at, on):
+    return jax.vmap(lambda b, i, p: jnp.where(p, b.at[i].set(1.0), b))(boards, at, on)
+
+def chosen_and_searched(boards, at, on):
+    def one(board, at, on):
+        board = jnp.where(on[0], board.at[at[0]].set(1.0), board)
+        return jnp.where(on[1], board.at[jnp.argmax(board)].set(2.0), board)
+    return jax.vmap(one)(boards, at, on)
+
+def chosen_of_two(boards, others, at, on):
+    def one(board, other, at, on):
+        board = jnp.where(on[0], board.at[at[0]].set(1.0), other)
+        return jnp.where(on[1], board.at[at[1]].set(2.0), other)
+    return jax.vmap(one)(boards, others, at, on)
+
+def running_total(x):
+    def step(total, row):
+        return total + jnp.sin(row), total
+    return jax.lax.scan(step, jnp.zeros(64), x)
+
+def by_horner(coefficients, x):
+    return jax.lax.fori_loop(0, 32, lambda i, y: y * x + coefficients[i], jnp.zeros(64))
+
+def until_enough(x):
+    turn = lambda state: (state[0] + 1, state[1] + x[state[0]])
+    return jax.lax.while_loop(lambda state: (state[0] < 64) & (state[1] < 3.0), turn, (0, 0.0))
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -265,6 +292,12 @@ SILENT = {
     "made_once(key)": "draws-one-by-one",
     "of_several_kinds(key[64])": "draws-one-by-one",
     "many_numbers(key[64])": "draws-one-by-one",
+    "chosen_once(f32[1024,64], i32[1024], bool[1024])": "chosen-at-set",
+    "chosen_and_searched(f32[1024,64], i32[1024,2], bool[1024,2])": "chosen-at-set",
+    "chosen_of_two(f32[1024,64], f32[1024,64], i32[1024,2], bool[1024,2])": "chosen-at-set",
+    "running_total(f32[32,64])": "scalar-loop",
+    "by_horner(f32[32], f32[64])": "scalar-loop",
+    "until_enough(f32[64])": "scalar-loop",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

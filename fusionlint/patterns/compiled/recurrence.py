@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from fusionlint.patterns.compiled.matrices import At, form_of_value, leaves
 from fusionlint.patterns.compiled.of_jax import is_path_of_jax
 from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
@@ -56,6 +57,7 @@ class Turn(NamedTuple):
     products: int
     moves: bool
     looks_up: bool  # by places that are in the data
+    looks_up_carried: bool  # or in what the last step found, one at a time
     stacks: bool
     is_of_a_tpu: bool
 
@@ -81,7 +83,8 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
         return None
     lengths = {length // trips for length in _lengths(body, module) if length >= trips}
     stacks = any(step.opcode == "dynamic-update-slice" for step in steps)
-    if not _carries(body, {trips, *(times * trips for times in lengths)} if stacks else set()):
+    carried = {*_carried(body, {trips, *(times * trips for times in lengths)} if stacks else set(), module)}
+    if not carried:
         return None
     sums = {(step.op_name, step.stack) for step in steps if step.opcode in _SUMS}
     products = {one for one in sums if one[0].endswith("dot_general")}
@@ -100,6 +103,7 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
         products=len(products),
         moves=moves,
         looks_up=looks_up,
+        looks_up_carried=_looks_up(carried, body, module),
         stacks=stacks,
         is_of_a_tpu=is_of_a_tpu,
     )
@@ -195,15 +199,29 @@ def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
                 yield next(cut, 1)
 
 
-def _carries(body: hlo.Computation, lengths: set[int]) -> bool:
-    """Whether a step uses what the last one left, that is neither its number nor the outputs so far."""
+def _carried(body: hlo.Computation, lengths: set[int], module: hlo.Module) -> Iterator[str]:
+    """What a step uses that the last one left, and is neither its number nor the outputs so far."""
+    from fusionlint.hlo.trips import counts
+
     items = body.instructions
     changed = {number for number, one in enumerate(_handed_on(body)) if _number(items[one]) != number}
     for item in items.values():
         shape, number = item.shape, _number(item)
-        counts = not shape.dims and shape.dtype[:1] in "su"
-        if number in changed and item.users and not counts and not lengths.intersection(shape.dims[:1]):
-            return True
+        if number not in changed or not item.users or lengths.intersection(shape.dims[:1]):
+            continue
+        if shape.dims or shape.dtype[:1] not in "su" or not counts(module, body, number):
+            yield item.name
+
+
+def _looks_up(carried: set[str], body: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a step takes what stands at a place that the last one has found."""
+    for item in body.instructions.values():
+        for step in module.work_of(item):
+            if step.opcode == "dynamic-slice":
+                within = item if module.body(item) is not None else None
+                places = (form_of_value(At(name, within, body), module) for name in step.operands[1:])
+                if any(not carried.isdisjoint(leaves(place)) for place in places):
+                    return True
     return False
 
 
