@@ -237,6 +237,25 @@ def until_enough(x):
     turn = lambda state: (state[0] + 1, state[1] + x[state[0]])
     return jax.lax.while_loop(lambda state: (state[0] < 64) & (state[1] < 3.0), turn, (0, 0.0))
 
+def attended(x, w):
+    q, k, v = (jnp.tanh(x @ w[i]) for i in range(3))
+    return jax.grad(lambda q: (jax.nn.softmax(q @ k.T) @ v).sum())(q), q @ w[3]
+
+def of_other_inputs(xs, w):
+    return [jnp.tanh(jnp.tanh(x @ w[0]) @ w[1]) for x in xs]
+
+def gated(x, w):
+    for i in range(2):
+        x = (jax.nn.silu(x @ w[i]) * (x @ w[i + 1])) @ w[i + 2]
+    return x
+
+def orthogonal(leaves):
+    def newton(x):
+        for _ in range(3):
+            x = 1.5 * x - 0.5 * x @ (x.T @ x)
+        return x
+    return [newton(jnp.cumsum(leaf, axis=0)) for leaf in leaves]
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -298,6 +317,10 @@ SILENT = {
     "running_total(f32[32,64])": "scalar-loop",
     "by_horner(f32[32], f32[64])": "scalar-loop",
     "until_enough(f32[64])": "scalar-loop",
+    "attended(f32[64,64], f32[4,64,64])": "networks-one-by-one",
+    "of_other_inputs([f32[64,64], f32[64,64]], f32[2,64,64])": "networks-one-by-one",
+    "gated(f32[64,64], f32[4,64,64])": "networks-one-by-one",
+    "orthogonal([f32[64,64], f32[64,64]])": "networks-one-by-one",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

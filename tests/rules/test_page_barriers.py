@@ -37,6 +37,7 @@ KNOWN = {
     "inverse-then-matmul": {1: "gc", 2: "gtc"},
     "lax-map-for-vmap": {0: "gt", 1: "gt", 2: "gt"},
     "log-softmax-then-pick": {0: "gc"},
+    "networks-one-by-one": {0: "gt"},
     "nonzero-as-mask": {0: "gc", 3: "gc"},
     "one-hot-by-at-set": {0: "gc", 3: "gc"},
     "one-hot-matmul": {0: "gc", 2: "gc"},
