@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import bounds, readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import bounds
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -51,9 +51,21 @@ def row_after_row(barrier: Barrier, module: hlo.Module) -> Rows | None:
     known = _known(OfModule(module))
     if not known:
         return None
-    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
-    steps = (step for kernel in kernels for step in steps_of(kernel, module) if step.opcode not in _MOVES)
+    here = module.computations[barrier.computation]
+    made = made_at(At(barrier.value, None, here), module).step(module)
+    if made.opcode == "get-tuple-element":
+        made = here.instructions[made.operands[0]]  # of a library's call
+    read = (step for name in barrier.readers if name in here.instructions for step in _made_by(name, here, module))
+    steps = (step for step in (made, *read) if step.opcode not in _MOVES)
     return next((known[place] for step in steps if (place := _place(step)) in known), None)
+
+
+def _made_by(name: str, here: hlo.Computation, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    """The steps that make the results of a kernel."""
+    item = here.instructions[name]
+    body = module.body(item)
+    for result in _results(item, body):
+        yield made_at(At(result, item if body else None, here), module).step(module)
 
 
 def _place(step: hlo.Instruction) -> Place:
