@@ -31,6 +31,7 @@ KNOWN = {
     "factored-in-two-ways": {0: "gtc", 1: "gtc"},
     "factored-twice": {0: "gc", 1: "gc", 2: "gc", 3: "gtc", 4: "gtc"},
     "ffts-one-by-one": {0: "gc"},
+    "flip-around-scan": {0: "gc"},
     "fori-loop-without-unroll": {3: "gt"},
     "independent-permutation": {0: "gtc"},
     "insert-by-scatter": {0: "gc", 1: "gc", 2: "gc"},
