@@ -264,6 +264,16 @@ def flipped_along_the_other_axis(x):
     step = lambda total, row: (0.9 * total + row, jnp.tanh(total))
     return jnp.flip(jax.lax.scan(step, jnp.zeros(64), jnp.flip(x, axis=1))[1], axis=1)
 
+def many_points_turned_by_one(points, angle):
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    return jnp.tanh(points @ jnp.array([[c, -s], [s, c]]))
+
+def many_points_of_each(points, angles):
+    def one(points, angle):
+        c, s = jnp.cos(angle), jnp.sin(angle)
+        return jnp.tanh(points @ jnp.array([[c, -s], [s, c]]))
+    return jax.vmap(one)(points, angles)
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -331,6 +341,8 @@ SILENT = {
     "orthogonal([f32[64,64], f32[64,64]])": "networks-one-by-one",
     "from_the_end(f32[128,64])": "flip-around-scan",
     "flipped_along_the_other_axis(f32[128,64])": "flip-around-scan",
+    "many_points_turned_by_one(f32[4096,2], f32[])": "small-matmul",
+    "many_points_of_each(f32[256,1024,2], f32[256])": "small-matmul",
     "until_done(f32[64])": "scan-without-unroll",
 }
 
