@@ -274,6 +274,16 @@ def many_points_of_each(points, angles):
         return jnp.tanh(points @ jnp.array([[c, -s], [s, c]]))
     return jax.vmap(one)(points, angles)
 
+def totals_of_each(cells):
+    return jax.vmap(lambda cell: jnp.zeros((8, 8)).at[cell].add(0.5))(cells).sum(axis=(1, 2))
+
+def grids_that_are_kept(cells):
+    grids = jax.vmap(lambda cell: jnp.zeros((8, 8)).at[cell].add(0.5))(cells)
+    return grids, grids.sum(axis=0)
+
+def rows_changed_and_summed(rows, places):
+    return jax.vmap(lambda row, i: jnp.sin(row).at[i].add(1.0))(rows, places).sum(axis=0)
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -343,6 +353,9 @@ SILENT = {
     "flipped_along_the_other_axis(f32[128,64])": "flip-around-scan",
     "many_points_turned_by_one(f32[4096,2], f32[])": "small-matmul",
     "many_points_of_each(f32[256,1024,2], f32[256])": "small-matmul",
+    "totals_of_each(i32[256])": "grid-per-element",
+    "grids_that_are_kept(i32[256])": "grid-per-element",
+    "rows_changed_and_summed(f32[256,64], i32[256])": "grid-per-element",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

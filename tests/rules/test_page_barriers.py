@@ -33,6 +33,7 @@ KNOWN = {
     "ffts-one-by-one": {0: "gc"},
     "flip-around-scan": {0: "gc"},
     "fori-loop-without-unroll": {3: "gt"},
+    "grid-per-element": {0: "gc", 1: "g"},
     "independent-permutation": {0: "gtc"},
     "insert-by-scatter": {0: "gc", 1: "gc", 2: "gc"},
     "inverse-then-matmul": {1: "gc", 2: "gtc"},
