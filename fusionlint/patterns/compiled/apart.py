@@ -14,7 +14,7 @@ from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax
 from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
-from fusionlint.patterns.compiled.recurrence import loop_of
+from fusionlint.patterns.compiled.recurrence import counts_up, loop_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -90,11 +90,10 @@ def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
 def _written(body: hlo.Computation, loop: hlo.Instruction, module: hlo.Module) -> list[Writes] | None:
     """What is written to of all that a turn changes but for what it counts; None where it changes anything else."""
     from fusionlint.hlo.flow import is_handed_on
-    from fusionlint.hlo.trips import counts
 
     found: list[Writes] = []
     for index, _ in enumerate(body.instructions[body.root].operands):
-        if is_handed_on(module, loop, (index,)) or counts(module, body, index):
+        if is_handed_on(module, loop, (index,)) or counts_up(body, index, module):
             continue
         writes = "sum" if _is_summed(body, index, module) else _write(body, index, module)
         if writes is None:

@@ -94,9 +94,10 @@ def _judged(
     for one in every:
         if one.form is None:
             continue
-        by_form[one.form].append(one)
         if one.method == "lu" and factors and {*_values(one.form, part, module)} <= factors:
             yield ("inverse of a factor" if _INVERSE.search(one.call.op_name) else "factor"), (one,)
+        else:
+            by_form[one.form].append(one)
     for alike in by_form.values():
         if len(alike) > 1 and not any(_may_fail(one, part, module) for one in alike):
             yield ("twice" if {one.method for one in alike} == {"lu"} else "two ways"), alike

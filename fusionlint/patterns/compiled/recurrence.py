@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusionlint.patterns.compiled.matrices import At, form_of_value, leaves
+from fusionlint.patterns.compiled.matrices import At, form_of_value, leaves, made_at
 from fusionlint.patterns.compiled.of_jax import is_path_of_jax
 from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
@@ -201,20 +201,38 @@ def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
 
 def _carried(body: hlo.Computation, lengths: set[int], module: hlo.Module) -> Iterator[str]:
     """What a step uses that the last one left, and is neither its number nor the outputs so far."""
-    from fusionlint.hlo.trips import counts
-
     items = body.instructions
     changed = {number for number, one in enumerate(_handed_on(body)) if _number(items[one]) != number}
     for item in items.values():
         shape, number = item.shape, _number(item)
-        if number not in changed or not item.users or lengths.intersection(shape.dims[:1]):
+        if number is None or number not in changed or not item.users or lengths.intersection(shape.dims[:1]):
             continue
-        if shape.dims or shape.dtype[:1] not in "su" or not counts(module, body, number):
+        if shape.dims or shape.dtype[:1] not in "su" or not counts_up(body, number, module):
             yield item.name
+
+
+def counts_up(body: hlo.Computation, number: int, module: hlo.Module) -> bool:
+    """Whether a turn only adds a constant to element `number` of what it carries, in a kernel of its own or in that of
+    what else the turn does."""
+    from fusionlint.hlo.trips import counts
+
+    made = made_at(At(_handed_on(body)[number], None, body), module)
+    step = made.step(module)
+    if step.opcode != "add" or len(step.operands) != 2:
+        return counts(module, body, number)
+    one, other = (made_at(made.operand(side, module), module) for side in range(2))
+    for base, by in ((one, other), (other, one)):
+        start = base.step(module)
+        is_carried = start.opcode == "get-tuple-element" and start.operands[0] == body.parameters[0].name
+        if is_carried and _number(start) == number and by.step(module).opcode == "constant":
+            return True
+    return counts(module, body, number)
 
 
 def _looks_up(carried: set[str], body: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a step takes what stands at a place that the last one has found."""
+    given = body.parameters[0].name
+    carried = {name for name in carried if given in body.instructions[name].operands}
     for item in body.instructions.values():
         for step in module.work_of(item):
             if step.opcode == "dynamic-slice":

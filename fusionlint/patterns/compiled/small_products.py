@@ -32,7 +32,11 @@ def is_small_product(barrier: Barrier, module: hlo.Module) -> bool:
         operands = [At(one, item if item.opcode == "fusion" else None, here) for one in step.operands]
         if not _is_of_many_small(step, operands[0].step(module).shape.dims):
             continue
-        joined = [made for one in operands if _is_joined((made := made_at(one, module)).step(module))]
+        joined = [
+            made
+            for one in operands
+            if _is_joined((made := made_at(one, module)).step(module), len(_axes(step, "lhs_batch_dims")))
+        ]
         if joined and (item.name == barrier.writer or any(_maker(one) == barrier.writer for one in joined)):
             return True
     return False
@@ -60,8 +64,10 @@ def _axes(dot: hlo.Instruction, name: str) -> list[int]:
     return [int(axis) for axis in dot.attributes.get(name, "").strip("{}").split(",") if axis]
 
 
-def _is_joined(step: hlo.Instruction) -> bool:
-    return step.opcode == "concatenate" and not is_of_jax(step, _JOINS) and max(step.shape.dims[-2:]) <= _MOST_ROWS
+def _is_joined(step: hlo.Instruction, batch: int) -> bool:
+    """Whether it joins a matrix of two or three rows for each of many, on so many axes, wherever those stand."""
+    is_small = sum(size > _MOST_ROWS for size in step.shape.dims) <= batch
+    return step.opcode == "concatenate" and not is_of_jax(step, _JOINS) and is_small
 
 
 def _maker(made: At) -> str:
