@@ -63,7 +63,7 @@ class Turn(NamedTuple):
 
     @property
     def is_elementwise(self) -> bool:
-        return not (self.sums or self.products or self.moves or self.looks_up)
+        return not (self.sums or self.products or self.moves or self.looks_up or self.looks_up_carried)
 
 
 @by_computation
