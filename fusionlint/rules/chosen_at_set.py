@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
+from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -16,6 +18,10 @@ from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.writes.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -65,6 +71,17 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
         until=choices[-1],
         write=_of_the_value(array, place_of(write, source), jnp),
         pair=_ONE_PLACE,
+    )
+
+
+@rule.barrier
+def chosen_whole_write_after_write(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The array between two writes of which each is there only if its condition holds."""
+    if not is_chosen_write_after_write(barrier, module):
+        return None
+    return (
+        'one scatter of all places, x.at[jnp.where(on, i, n)].set(v, mode="drop") leaves out those that are not on; of '
+        "one place, choose the value, x.at[i].set(jnp.where(p, v, x[i]))"
     )
 
 

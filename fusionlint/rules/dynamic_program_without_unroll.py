@@ -81,6 +81,15 @@ def crosses_between_moves(barrier: Barrier, module: hlo.Module) -> str | None:
     return f"a scan or fori_loop with unroll={_AT_ONCE}: a step is {_MOVING.does}, of one kernel then"
 
 
+@rule.barrier(pair=_LOOKING.pair)
+def crosses_between_look_ups(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of steps that take what stands at a place which the last one has found."""
+    turn = _rolled(barrier, module)
+    if turn is None or turn.products or turn.sums or turn.moves or not turn.looks_up_carried:
+        return None
+    return f"a scan or fori_loop with unroll={_AT_ONCE}: a step is {_LOOKING.does}, and that many are one kernel then"
+
+
 def _rolled(barrier: Barrier, module: hlo.Module) -> Turn | None:
     """A turn of the barrier's loop that is one step. By its own estimate a TPU is no faster for products or moves of
     several."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,10 +13,15 @@ from fusionlint.patterns.code.calls import argument, has_only, hides_some
 from fusionlint.patterns.code.functions import definitions, result_of
 from fusionlint.patterns.code.layout import added
 from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.compiled.flips import is_flipped_around_a_loop
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -75,6 +81,14 @@ def _is_constant(node: cst.BaseExpression, source: Source, depth: int) -> bool:
         case cst.Call(args=[_, *_]):
             return source.calls(made, *RANGES)
     return False
+
+
+@rule.barrier
+def flipped_before_and_after(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What a scan goes over, or has made, and is flipped for it."""
+    if not is_flipped_around_a_loop(barrier, module):
+        return None
+    return "reverse=True of the scan, without the flips around it: it counts down, and writes where an output belongs"
 
 
 def _is_tree(node: cst.BaseExpression) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,11 +11,16 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Write, at_write, constant, inside, is_fresh, is_none
 from fusionlint.patterns.code.calls import argument, call_of, has_only
 from fusionlint.patterns.code.functions import Function, function_named, result_of
+from fusionlint.patterns.compiled.scattered import is_grid_of_each
 from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -42,6 +48,14 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
         write=f"the places and values of all elements at once, then one {_one_write(write, method, function, source)}",
         pair=1 if method == "any" else 0,
     )
+
+
+@rule.barrier
+def written_for_each_and_summed(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The grids of all elements, of which only the sum is read."""
+    if not is_grid_of_each(barrier, module):
+        return None
+    return "one write for all elements, .at[all_rows, all_columns].add(values) or .max, in place of a grid for each"
 
 
 def _one_write(write: Write, method: str, function: Function, source: Source) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -15,11 +15,16 @@ from fusionlint.patterns.code.at import elements, inside, names_in, names_read
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.compiled.networks import networks_beside
 from fusionlint.patterns.loops.collected import collected, counting, iterated_by, target_names
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -77,6 +82,18 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
                     write = f"{jax}.vmap({function.value}) over what is indexed, with in_axes=None for the rest"
                     yield source.finding(loop, _MESSAGE, write=write)
                     return
+
+
+@rule.barrier
+def multiplied_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory in one of several networks of one shape, which have one input."""
+    networks = networks_beside(barrier, module)
+    if not networks:
+        return None
+    return (
+        f"jax.vmap of one network over stacked parameters, or flax.linen.vmap: {networks} of one shape have one input, "
+        "and each multiplies by itself"
+    )
 
 
 def _made_twice(source: Source) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,12 +11,17 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_read
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.left_unused import is_never_read
+from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.patterns.runs.loop_bodies import bodies_of, loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -41,6 +47,18 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         _where(node, found, source),
         f"{shown} is gone through one element at a time, each in tiny kernels of its own",
         write=_advice(found, node, source),
+    )
+
+
+@rule.barrier
+def summed_turn_by_turn(barrier: Barrier, module: hlo.Module) -> str | None:
+    """Whatever crosses memory inside of a loop that adds up what its turns make, none of what another one has made."""
+    apart = turns_apart(barrier.computation, module)
+    if apart is None or not apart.sums or apart.turns is None or "array" in apart.writes:
+        return None
+    return (
+        f"all {apart.turns} turns at once, with whole arrays or by jax.vmap, then jnp.sum or jnp.max: a turn only adds "
+        "to what the loop carries"
     )
 
 

@@ -31,6 +31,8 @@ rule = Rule(__name__, harm="fusion")
 _CALLS = ("jax.numpy.linalg.solve", "jax.numpy.linalg.inv", "jax.scipy.linalg.solve", "jax.scipy.linalg.inv")
 
 _ADJUGATE = "the inverse written out, [[d, -b], [-c, a]] over a * d - b * c, times the right-hand side"
+# The pair of the page about four rows and five.
+_OF_MORE = 2
 _FACTOR = "a = sqrt(m[0, 0]), b = m[1, 0] / a, c = sqrt(m[1, 1] - b * b)"
 _ELIMINATION = "the elimination in Python, over rows that are lists of entries: arithmetic that fuses, without pivots"
 
@@ -53,7 +55,7 @@ def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         f"a {n} by {n} matrix goes through a library's factorization: several launches for a few products",
         write=write,
-        pair=0 if n <= 3 else 2,
+        pair=0 if n <= 3 else _OF_MORE,
     )
 
 
@@ -67,6 +69,12 @@ def part_of_a_small_factorization(barrier: Barrier, module: hlo.Module) -> str |
         return None
     by = "the adjugate" if rows == 2 else "the cofactors, by jnp.cross of its rows,"
     return f"write the inverse of the {rows} by {rows} matrix out, {by} over the determinant: arithmetic that fuses"
+
+
+@rule.barrier(pair=_OF_MORE)
+def part_of_a_factorization_of_a_few_more(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same of four or five rows."""
+    return _ELIMINATION if rows_factored(barrier, module) in (4, 5) else None
 
 
 def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:

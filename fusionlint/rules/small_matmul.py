@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, elements, inside, is_literal
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.compiled.small_products import is_small_product
 from fusionlint.patterns.operations.choice import listed
 from fusionlint.patterns.operations.one_hot import factors
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -24,6 +26,10 @@ from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -84,6 +90,14 @@ def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) ->
         f"each element is multiplied by a {size} by {size} matrix of its own{more}: nothing around fuses with that",
         write=f"its rows written out, {numpy}.stack([{rows}], axis=-1), of columns x = points[..., 0] and so on",
     )
+
+
+@rule.barrier
+def multiplied_by_small_matrices(barrier: Barrier, module: hlo.Module) -> str | None:
+    """A matrix of two or three rows that is put together for a product, for each of many, and that product."""
+    if not is_small_product(barrier, module):
+        return None
+    return "the product written out, x * c + y * s, or (points[..., :, None] * matrix).sum(-2): arithmetic that fuses"
 
 
 def _products(node: cst.CSTNode, source: Source) -> Iterator[cst.BinaryOperation | cst.Call]:

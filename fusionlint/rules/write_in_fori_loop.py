@@ -68,7 +68,7 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
 def crosses_between_writes(barrier: Barrier, module: hlo.Module) -> str | None:
     """Whatever crosses memory inside of a loop whose turns each write a part of an array, and read none of it."""
     apart = turns_apart(barrier.computation, module)
-    if apart is None or apart.only_stacks:
+    if apart is None or "array" not in apart.writes:
         return None
     return (
         "the values of all turns by jax.vmap, and one write of them; where the loop's end is computed, "

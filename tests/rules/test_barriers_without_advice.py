@@ -210,6 +210,80 @@ def many_numbers(keys):
         return jnp.cumsum(found * jax.random.normal(k3, (4096,)))
     return jax.vmap(one)(keys)
 
+def chosen_once(boards, at, on):
+    return jax.vmap(lambda b, i, p: jnp.where(p, b.at[i].set(1.0), b))(boards, at, on)
+
+def chosen_and_searched(boards, at, on):
+    def one(board, at, on):
+        board = jnp.where(on[0], board.at[at[0]].set(1.0), board)
+        return jnp.where(on[1], board.at[jnp.argmax(board)].set(2.0), board)
+    return jax.vmap(one)(boards, at, on)
+
+def chosen_of_two(boards, others, at, on):
+    def one(board, other, at, on):
+        board = jnp.where(on[0], board.at[at[0]].set(1.0), other)
+        return jnp.where(on[1], board.at[at[1]].set(2.0), other)
+    return jax.vmap(one)(boards, others, at, on)
+
+def running_total(x):
+    def step(total, row):
+        return total + jnp.sin(row), total
+    return jax.lax.scan(step, jnp.zeros(64), x)
+
+def by_horner(coefficients, x):
+    return jax.lax.fori_loop(0, 32, lambda i, y: y * x + coefficients[i], jnp.zeros(64))
+
+def until_enough(x):
+    turn = lambda state: (state[0] + 1, state[1] + x[state[0]])
+    return jax.lax.while_loop(lambda state: (state[0] < 64) & (state[1] < 3.0), turn, (0, 0.0))
+
+def attended(x, w):
+    q, k, v = (jnp.tanh(x @ w[i]) for i in range(3))
+    return jax.grad(lambda q: (jax.nn.softmax(q @ k.T) @ v).sum())(q), q @ w[3]
+
+def of_other_inputs(xs, w):
+    return [jnp.tanh(jnp.tanh(x @ w[0]) @ w[1]) for x in xs]
+
+def gated(x, w):
+    for i in range(2):
+        x = (jax.nn.silu(x @ w[i]) * (x @ w[i + 1])) @ w[i + 2]
+    return x
+
+def orthogonal(leaves):
+    def newton(x):
+        for _ in range(3):
+            x = 1.5 * x - 0.5 * x @ (x.T @ x)
+        return x
+    return [newton(jnp.cumsum(leaf, axis=0)) for leaf in leaves]
+
+def from_the_end(x):
+    step = lambda total, row: (0.9 * total + row, jnp.tanh(total))
+    return jax.lax.scan(step, jnp.zeros(64), jnp.sin(x)[::-1])[1] * 2
+
+def flipped_along_the_other_axis(x):
+    step = lambda total, row: (0.9 * total + row, jnp.tanh(total))
+    return jnp.flip(jax.lax.scan(step, jnp.zeros(64), jnp.flip(x, axis=1))[1], axis=1)
+
+def many_points_turned_by_one(points, angle):
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    return jnp.tanh(points @ jnp.array([[c, -s], [s, c]]))
+
+def many_points_of_each(points, angles):
+    def one(points, angle):
+        c, s = jnp.cos(angle), jnp.sin(angle)
+        return jnp.tanh(points @ jnp.array([[c, -s], [s, c]]))
+    return jax.vmap(one)(points, angles)
+
+def totals_of_each(cells):
+    return jax.vmap(lambda cell: jnp.zeros((8, 8)).at[cell].add(0.5))(cells).sum(axis=(1, 2))
+
+def grids_that_are_kept(cells):
+    grids = jax.vmap(lambda cell: jnp.zeros((8, 8)).at[cell].add(0.5))(cells)
+    return grids, grids.sum(axis=0)
+
+def rows_changed_and_summed(rows, places):
+    return jax.vmap(lambda row, i: jnp.sin(row).at[i].add(1.0))(rows, places).sum(axis=0)
+
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
 """
@@ -265,6 +339,23 @@ SILENT = {
     "made_once(key)": "draws-one-by-one",
     "of_several_kinds(key[64])": "draws-one-by-one",
     "many_numbers(key[64])": "draws-one-by-one",
+    "chosen_once(f32[1024,64], i32[1024], bool[1024])": "chosen-at-set",
+    "chosen_and_searched(f32[1024,64], i32[1024,2], bool[1024,2])": "chosen-at-set",
+    "chosen_of_two(f32[1024,64], f32[1024,64], i32[1024,2], bool[1024,2])": "chosen-at-set",
+    "running_total(f32[32,64])": "scalar-loop",
+    "by_horner(f32[32], f32[64])": "scalar-loop",
+    "until_enough(f32[64])": "scalar-loop",
+    "attended(f32[64,64], f32[4,64,64])": "networks-one-by-one",
+    "of_other_inputs([f32[64,64], f32[64,64]], f32[2,64,64])": "networks-one-by-one",
+    "gated(f32[64,64], f32[4,64,64])": "networks-one-by-one",
+    "orthogonal([f32[64,64], f32[64,64]])": "networks-one-by-one",
+    "from_the_end(f32[128,64])": "flip-around-scan",
+    "flipped_along_the_other_axis(f32[128,64])": "flip-around-scan",
+    "many_points_turned_by_one(f32[4096,2], f32[])": "small-matmul",
+    "many_points_of_each(f32[256,1024,2], f32[256])": "small-matmul",
+    "totals_of_each(i32[256])": "grid-per-element",
+    "grids_that_are_kept(i32[256])": "grid-per-element",
+    "rows_changed_and_summed(f32[256,64], i32[256])": "grid-per-element",
     "until_done(f32[64])": "scan-without-unroll",
 }
 

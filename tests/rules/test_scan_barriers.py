@@ -100,6 +100,8 @@ def test_what_does_more_in_a_step_is_left_alone(reports: dict[str, Report]) -> N
         own = {"vmapped-dynamic-slice"} if spec.startswith("cut(") and target == "v5e" else set()
         if spec.startswith("masses(") and target != "cpu":
             own = {"lax-map-for-vmap"}  # its steps only count
+        if spec.startswith("noisy(") and target != "cpu":
+            own = {"scalar-loop"}  # its steps only add; a CPU hashes in a loop
         assert compilers.told(reports[spec]) == own, (spec, target)
 
 

@@ -1,7 +1,8 @@
 """The compiled side: a loop whose turns need nothing of one another, so that all of them can be done at once.
 
 In: the name of the computation that is its body. What such a loop hands on are numbers that it counts up, arrays of
-which each turn writes a part and that nothing else reads, and what it was given.
+which each turn writes a part and that nothing else reads, what it was given, and what each turn only adds something to,
+or a maximum of what all turns make.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax
 from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
-from fusionlint.patterns.compiled.recurrence import loop_of
+from fusionlint.patterns.compiled.recurrence import counts_up, loop_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -25,14 +27,24 @@ _LONG = frozenset(
 _MOST_IN_A_TURN, _MOST_AT_ONCE = 1 << 20, 1 << 26
 _FEWEST_TURNS = 4
 
-Writes = Literal["stack", "array"]
+Writes = Literal["stack", "array", "sum"]
+# What may be done to all at once that turns do one after the other.
+_REDUCTIONS = frozenset(("add", "and", "maximum", "minimum", "multiply", "or"))
 
 
 class Apart(NamedTuple):
-    """Such a loop: how many turns it has, if that is known, and whether it writes no more than what a scan stacks."""
+    """Such a loop: how many turns it has, if that is known, and what it does with what a turn makes."""
 
     turns: int | None
-    only_stacks: bool
+    writes: frozenset[Writes]
+
+    @property
+    def only_stacks(self) -> bool:
+        return self.writes == {"stack"}
+
+    @property
+    def sums(self) -> bool:
+        return "sum" in self.writes
 
 
 @by_computation
@@ -51,7 +63,7 @@ def turns_apart(name: str, module: hlo.Module) -> Apart | None:
     if all(is_loop_of_jax(found[1].op_name, step, module) for step in steps):
         return None
     written = _written(body, found[1], module)
-    return Apart(turns, "array" not in written) if written else None
+    return Apart(turns, frozenset(written)) if written else None
 
 
 def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
@@ -78,17 +90,35 @@ def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
 def _written(body: hlo.Computation, loop: hlo.Instruction, module: hlo.Module) -> list[Writes] | None:
     """What is written to of all that a turn changes but for what it counts; None where it changes anything else."""
     from fusionlint.hlo.flow import is_handed_on
-    from fusionlint.hlo.trips import counts
 
     found: list[Writes] = []
     for index, _ in enumerate(body.instructions[body.root].operands):
-        if is_handed_on(module, loop, (index,)) or counts(module, body, index):
+        if is_handed_on(module, loop, (index,)) or counts_up(body, index, module):
             continue
-        writes = _write(body, index, module)
+        writes = "sum" if _is_summed(body, index, module) else _write(body, index, module)
         if writes is None:
             return None
         found.append(writes)
     return found
+
+
+def _is_summed(body: hlo.Computation, index: int, module: hlo.Module) -> bool:
+    """Whether a turn does no more with element `index` than to add something to it, or take the larger of both."""
+    made = made_at(At(body.instructions[body.root].operands[index], None, body), module)
+    step = made.step(module)
+    if step.opcode not in _REDUCTIONS:
+        return False
+    kernel = made.kernel or step
+    readers = [*_readers(body, index)]
+    if len(readers) != 1 or readers[0][0] != kernel.name:
+        return False
+    inside = module.body(kernel)
+    if inside is None:
+        return True
+    given = inside.parameters[readers[0][1]]
+    while len(given.users) == 1 and inside.instructions[given.users[0]].opcode == "bitcast":
+        given = inside.instructions[given.users[0]]
+    return given.users == (step.name,) and step.operands.count(given.name) == 1
 
 
 def _write(body: hlo.Computation, index: int, module: hlo.Module) -> Writes | None:

@@ -13,9 +13,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import readers_of, steps_of, value_of, writer_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -39,13 +40,21 @@ Caller = tuple[tuple[object, ...], str, str]
 
 def drawn_line_by_line(barrier: Barrier, module: hlo.Module) -> int:
     """By how many lines of one function numbers of one kind are drawn, of which those are that the value is made of, or
-    is a key for."""
+    is a key for. What else the kernel of a draw makes or reads is none."""
     known = _known(OfModule(module))
     if not known:
         return 0
-    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
+    kernels = [writer_of(barrier, module)] if _is_drawn(barrier, module) else []
+    if value_of(barrier, module).shape.dtype.startswith("u"):
+        kernels += readers_of(barrier, module)
     steps = (step for kernel in kernels for step in steps_of(kernel, module))
     return max((known.get((step.stack, kind), 0) for step in steps if (kind := _kind(step))), default=0)
+
+
+def _is_drawn(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is a number that is drawn, or bits of one."""
+    made = made_at(At(barrier.value, None, module.computations[barrier.computation]), module)
+    return _CALLED.search(made.step(module).op_name) is not None
 
 
 @functools.lru_cache(maxsize=1)

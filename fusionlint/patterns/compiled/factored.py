@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.of_jax import is_of_jax
-from fusionlint.patterns.compiled.readers import is_handed_out, readers_of, steps_of, value_of, writer_of
+from fusionlint.patterns.compiled.readers import (
+    is_handed_out,
+    made_and_taken,
+    readers_of,
+    steps_of,
+    value_of,
+    writer_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +41,7 @@ def rows_factored(barrier: Barrier, module: hlo.Module, method: Literal["lu", "c
     calls = [*_factorizations(module, method)]
     if not calls:
         return None
-    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
-    steps = (step for kernel in kernels for step in steps_of(kernel, module))
+    steps = made_and_taken(barrier, module)
     named = _OF_A_LIBRARY[method]
     named_so = (step for step in steps if named.search(step.op_name))
     parts = {step.stack for step in named_so if is_of_jax(step) or _ALONE.search(step.op_name)}

@@ -15,7 +15,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.matrices import Form, form_of, is_gram_and_more, leaves
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import made_and_taken, steps_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -59,8 +59,7 @@ def factored_needlessly(barrier: Barrier, module: hlo.Module, what: What) -> boo
     known = _found(OfModule(module)).get(what)
     if not known:
         return False
-    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
-    steps = (step for kernel in kernels for step in steps_of(kernel, module))
+    steps = made_and_taken(barrier, module)
     return any(step.stack in known and _PARTS.search(step.op_name) is not None for step in steps)
 
 
@@ -95,9 +94,10 @@ def _judged(
     for one in every:
         if one.form is None:
             continue
-        by_form[one.form].append(one)
         if one.method == "lu" and factors and {*_values(one.form, part, module)} <= factors:
             yield ("inverse of a factor" if _INVERSE.search(one.call.op_name) else "factor"), (one,)
+        else:
+            by_form[one.form].append(one)
     for alike in by_form.values():
         if len(alike) > 1 and not any(_may_fail(one, part, module) for one in alike):
             yield ("twice" if {one.method for one in alike} == {"lu"} else "two ways"), alike

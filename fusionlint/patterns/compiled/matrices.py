@@ -18,8 +18,8 @@ _SAME = frozenset(
     ("bitcast", "broadcast", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose", "slice-done")
 )
 _ELEMENTWISE = frozenset(
-    ("abs", "add", "and", "compare", "divide", "maximum", "minimum", "multiply", "negate", "not", "or", "rsqrt",
-     "select", "sqrt", "subtract")
+    ("abs", "add", "and", "clamp", "compare", "divide", "maximum", "minimum", "multiply", "negate", "not", "or",
+     "rsqrt", "select", "sqrt", "subtract")
 )  # fmt: skip
 _KNOWN = frozenset(("constant", "iota"))
 # A number no larger than this on the diagonal is there for the rounding.
@@ -40,6 +40,11 @@ class At(NamedTuple):
     name: str
     kernel: hlo.Instruction | None
     computation: hlo.Computation
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the fusion, "" where it is in none, and of the value."""
+        return self.kernel.name if self.kernel is not None else "", self.name
 
     def step(self, module: hlo.Module) -> hlo.Instruction:
         inside = module.body(self.kernel) if self.kernel is not None else None
@@ -77,8 +82,13 @@ def _into(item: hlo.Instruction, here: hlo.Computation, module: hlo.Module) -> A
 
 def form_of(name: str, here: hlo.Computation, module: hlo.Module) -> Form | None:
     """The form of a value of a computation; None where it is too long to say, or made of numbers that are known."""
+    return form_of_value(At(name, None, here), module)
+
+
+def form_of_value(at: At, module: hlo.Module) -> Form | None:
+    """The same of any value."""
     try:
-        return _form(At(name, None, here), module, iter(range(_MOST)))
+        return _form(at, module, iter(range(_MOST)))
     except StopIteration:
         return None
 
@@ -187,7 +197,7 @@ def _given(at: At, module: hlo.Module) -> tuple[str, str]:
     at = made_at(at, module)
     while at.kernel is not None and at.step(module).opcode == "fusion" and len(at.step(module).operands) == 1:
         at = made_at(at.operand(0, module), module)  # a layout, within the kernel of a product
-    return at.kernel.name if at.kernel is not None else "", at.name
+    return at.names
 
 
 def _is_diagonal(at: At, module: hlo.Module) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_call, is_of_jax
 
 if TYPE_CHECKING:
@@ -50,6 +51,29 @@ def steps_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instru
     """A kernel, and the work in it."""
     yield kernel
     yield from module.work_of(kernel)
+
+
+def made_and_taken(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    """The step that made the value, and those that make the results of its readers: what else such a kernel does has
+    nothing to do with the value."""
+    here = module.computations[barrier.computation]
+    made = made_at(At(barrier.value, None, here), module).step(module)
+    while made.opcode == "get-tuple-element":
+        made = here.instructions[made.operands[0]]  # of a library's call
+    yield made
+    for item in (here.instructions[name] for name in barrier.readers if name in here.instructions):
+        body = module.body(item)
+        for result in results_of(item, module):
+            yield made_at(At(result, item if body else None, here), module).step(module)
+
+
+def results_of(item: hlo.Instruction, module: hlo.Module) -> Sequence[str]:
+    """The names of what a kernel makes: of a fusion those inside."""
+    body = module.body(item)
+    if body is None:
+        return (item.name,)
+    root = body.instructions[body.root]
+    return root.operands if root.opcode == "tuple" else (root.name,)
 
 
 def readers_of(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from fusionlint.patterns.compiled.matrices import At, form_of_value, leaves, made_at
 from fusionlint.patterns.compiled.of_jax import is_path_of_jax
 from fusionlint.patterns.compiled.of_module import by_computation
 from fusionlint.patterns.compiled.readers import steps_of
@@ -56,12 +57,13 @@ class Turn(NamedTuple):
     products: int
     moves: bool
     looks_up: bool  # by places that are in the data
+    looks_up_carried: bool  # or in what the last step found, one at a time
     stacks: bool
     is_of_a_tpu: bool
 
     @property
     def is_elementwise(self) -> bool:
-        return not (self.sums or self.products or self.moves or self.looks_up)
+        return not (self.sums or self.products or self.moves or self.looks_up or self.looks_up_carried)
 
 
 @by_computation
@@ -81,7 +83,8 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
         return None
     lengths = {length // trips for length in _lengths(body, module) if length >= trips}
     stacks = any(step.opcode == "dynamic-update-slice" for step in steps)
-    if not _carries(body, {trips, *(times * trips for times in lengths)} if stacks else set()):
+    carried = {*_carried(body, {trips, *(times * trips for times in lengths)} if stacks else set(), module)}
+    if not carried:
         return None
     sums = {(step.op_name, step.stack) for step in steps if step.opcode in _SUMS}
     products = {one for one in sums if one[0].endswith("dot_general")}
@@ -100,6 +103,7 @@ def small_turn(name: str, module: hlo.Module) -> Turn | None:
         products=len(products),
         moves=moves,
         looks_up=looks_up,
+        looks_up_carried=_looks_up(carried, body, module),
         stacks=stacks,
         is_of_a_tpu=is_of_a_tpu,
     )
@@ -195,15 +199,47 @@ def _lengths(body: hlo.Computation, module: hlo.Module) -> Iterator[int]:
                 yield next(cut, 1)
 
 
-def _carries(body: hlo.Computation, lengths: set[int]) -> bool:
-    """Whether a step uses what the last one left, that is neither its number nor the outputs so far."""
+def _carried(body: hlo.Computation, lengths: set[int], module: hlo.Module) -> Iterator[str]:
+    """What a step uses that the last one left, and is neither its number nor the outputs so far."""
     items = body.instructions
     changed = {number for number, one in enumerate(_handed_on(body)) if _number(items[one]) != number}
     for item in items.values():
         shape, number = item.shape, _number(item)
-        counts = not shape.dims and shape.dtype[:1] in "su"
-        if number in changed and item.users and not counts and not lengths.intersection(shape.dims[:1]):
+        if number is None or number not in changed or not item.users or lengths.intersection(shape.dims[:1]):
+            continue
+        if shape.dims or shape.dtype[:1] not in "su" or not counts_up(body, number, module):
+            yield item.name
+
+
+def counts_up(body: hlo.Computation, number: int, module: hlo.Module) -> bool:
+    """Whether a turn only adds a constant to element `number` of what it carries, in a kernel of its own or in that of
+    what else the turn does."""
+    from fusionlint.hlo.trips import counts
+
+    made = made_at(At(_handed_on(body)[number], None, body), module)
+    step = made.step(module)
+    if step.opcode != "add" or len(step.operands) != 2:
+        return counts(module, body, number)
+    one, other = (made_at(made.operand(side, module), module) for side in range(2))
+    for base, by in ((one, other), (other, one)):
+        start = base.step(module)
+        is_carried = start.opcode == "get-tuple-element" and start.operands[0] == body.parameters[0].name
+        if is_carried and _number(start) == number and by.step(module).opcode == "constant":
             return True
+    return counts(module, body, number)
+
+
+def _looks_up(carried: set[str], body: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a step takes what stands at a place that the last one has found."""
+    given = body.parameters[0].name
+    carried = {name for name in carried if given in body.instructions[name].operands}
+    for item in body.instructions.values():
+        for step in module.work_of(item):
+            if step.opcode == "dynamic-slice":
+                within = item if module.body(item) is not None else None
+                places = (form_of_value(At(name, within, body), module) for name in step.operands[1:])
+                if any(not carried.isdisjoint(leaves(place)) for place in places):
+                    return True
     return False
 
 

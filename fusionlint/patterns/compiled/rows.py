@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import bounds, readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import bounds, made_and_taken, results_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -51,8 +51,7 @@ def row_after_row(barrier: Barrier, module: hlo.Module) -> Rows | None:
     known = _known(OfModule(module))
     if not known:
         return None
-    kernels = (writer_of(barrier, module), *readers_of(barrier, module))
-    steps = (step for kernel in kernels for step in steps_of(kernel, module) if step.opcode not in _MOVES)
+    steps = (step for step in made_and_taken(barrier, module) if step.opcode not in _MOVES)
     return next((known[place] for step in steps if (place := _place(step)) in known), None)
 
 
@@ -126,7 +125,7 @@ def _alike(part: hlo.Computation, module: hlo.Module) -> dict[_Work, list[_Value
     found: defaultdict[_Work, list[_Value]] = defaultdict(list)
     for item in part.instructions.values():
         body = module.body(item)
-        for name in _results(item, body):
+        for name in results_of(item, module):
             at = made_at(At(name, item if body else None, part), module)
             step = at.step(module)
             is_here = at.kernel is item or (at.kernel is None and at.name == item.name)
@@ -135,13 +134,6 @@ def _alike(part: hlo.Computation, module: hlo.Module) -> dict[_Work, list[_Value
                 work = _Work(step.opcode, step.op_name, _place(step), step.shape)
                 found[work].append((item.name, at.name if body else ""))
     return found
-
-
-def _results(item: hlo.Instruction, body: hlo.Computation | None) -> Sequence[str]:
-    if body is None:
-        return (item.name,)
-    root = body.instructions[body.root]
-    return root.operands if root.opcode == "tuple" else (root.name,)
 
 
 def _are_apart(group: Collection[_Value], part: hlo.Computation, module: hlo.Module) -> bool:

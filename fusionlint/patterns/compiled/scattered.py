@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.behind import Made, is_number, steps_in
 from fusionlint.patterns.compiled.links import made_by
+from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
-from fusionlint.patterns.compiled.readers import value_of
+from fusionlint.patterns.compiled.readers import first_uses, value_of
 from fusionlint.patterns.compiled.round import is_elementwise
 
 if TYPE_CHECKING:
@@ -100,3 +101,22 @@ def _length(part: hlo.Instruction) -> int | None:
     if part.opcode != "iota":
         return None
     return part.shape.dims[int(part.attributes["iota_dimension"])]
+
+
+def is_grid_of_each(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is a grid for each of many elements, all zeros but for what is written at places of its own, or
+    any where it is asked whether one is true, of which nothing is read but the sum over the elements."""
+    here = module.computations[barrier.computation]
+    made = made_at(At(barrier.value, None, here), module)
+    step = made.step(module)
+    if step.opcode != "scatter" or "vmap(" not in step.op_name or len(step.operands) != 3 or is_of_jax(step):
+        return False
+    scatter = Made(step, made.kernel or step, here)
+    counts, axes = _counted(scatter, module), _axes(step)
+    uses = [*first_uses(barrier, module)]
+    if barrier.returned or len(counts) != len(axes) or not uses or len(barrier.readers) != len(uses):
+        return False
+    wanted = {f"{{{axis}}}" for axis, count in zip(axes, counts, strict=True) if count == step.shape.dims[axis] > 1}
+    kinds = ("reduce_or",) if not is_number(scatter.operand(0, module), module) else ("reduce_or", "reduce_sum")
+    sums = (use for use in uses if use.opcode == "reduce" and use.op_name.endswith(kinds))
+    return [use.attributes.get("dimensions") in wanted for use in sums] == [True] * len(uses)
