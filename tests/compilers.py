@@ -11,13 +11,14 @@ import importlib.metadata
 import os
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from fusionlint.compiling import targets
-from fusionlint.compiling.artifacts import Artifacts
-from fusionlint.compiling.entry import parse_spec
+from fusionlint.compiling.artifacts import Artifacts, CompileError
+from fusionlint.compiling.entry import Entry, parse_spec
 from fusionlint.compiling.jobs import compile_many
 from fusionlint.explained import Report, explain
 from fusionlint.rule import Rule
@@ -26,6 +27,7 @@ from fusionlint.rule import Rule
 _EXTRA = re.compile(r"pip install 'fusionlint\[(?:cuda|tpu|examples)\]'")
 # What CI installs for its second run, as far as anything asks for it by name.
 _BROUGHT = re.compile(r"jax-cuda\d+-plugin|libtpu|gymnax")
+_ENOUGH = 10  # programs: less than starting a process takes
 _FORGOTTEN = "it depends on the compilers installed, so it wants the mark `compilers`: CI runs it again with them"
 
 
@@ -51,10 +53,19 @@ def compiled(specs: Mapping[str, str], name: str) -> dict[str, Artifacts]:
     target = targets.get(name)
     if absent := targets.missing(target):
         pytest.skip(absent)
-    made = dict(zip(specs, compile_many([*map(parse_spec, specs.values())], target), strict=True))
+    made = dict(zip(specs, _side_by_side([*map(parse_spec, specs.values())], target), strict=True))
     found = {name: one for name, one in made.items() if isinstance(one, Artifacts)}
     assert found.keys() == made.keys(), [one for one in made.values() if not isinstance(one, Artifacts)]
     return found
+
+
+def _side_by_side(entries: Sequence[Entry], target: targets.Target) -> list[Artifacts | CompileError]:
+    """As `compile_many`, by as many workers as there are cores, where each has enough to do."""
+    workers = max(1, min(os.cpu_count() or 1, len(entries) // _ENOUGH))
+    shares = [entries[first::workers] for first in range(workers)]
+    with ThreadPoolExecutor(workers) as pool:  # each thread waits for a process
+        made = [*pool.map(compile_many, shares, [target] * workers)]
+    return [made[number % workers][number // workers] for number in range(len(entries))]
 
 
 def explained(specs: Mapping[str, str], name: str, rules: Sequence[Rule] = ()) -> dict[str, Report]:
