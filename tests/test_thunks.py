@@ -10,8 +10,8 @@ from launching import FUNCTIONS, NAMES, VARIANTS, compiled
 
 from fusionlint.compiling.artifacts import Artifacts
 from fusionlint.explained import Report, explain
-from fusionlint.hlo.kernels import Kernel
-from fusionlint.hlo.thunks import Thunk, as_launched, host_launches, launches, read_thunks
+from fusionlint.hlo.kernels import Kernel, Loop
+from fusionlint.hlo.thunks import Thunk, as_launched, host_launches, launches, one_by_one, read_thunks
 
 pytestmark = pytest.mark.compilers
 
@@ -151,3 +151,29 @@ def test_the_host_launches_a_graph_once_for_all_that_is_in_it() -> None:
 
     every = [kernel("a", 1, 3), kernel("b", 1, 3), kernel("c", 1, None), kernel("d", 10, 7), kernel("e", 10, 7)]
     assert host_launches(every) == 1 + 1 + 10
+
+
+@pytest.mark.parametrize(
+    ("kinds", "graph", "expected"),
+    [
+        (("loop", "copy"), None, [2]),
+        (("loop", "input", "loop", "copy"), None, [4]),
+        (("loop",), None, []),  # one launch is one
+        (("loop",) * 5, None, []),  # enough for a graph: something keeps them from it
+        (("loop", "loop"), 3, []),
+        (("loop", "library call"), None, []),
+    ],
+)
+def test_a_step_is_launched_one_by_one_where_it_is_too_short_for_a_graph(
+    kinds: tuple[str, ...], graph: int | None, expected: list[int]
+) -> None:
+    outer, inner = (
+        Loop(name, "main", 10, parent, None, 1, 0) for name, parent in (("outer", None), ("inner", "outer"))
+    )
+    every = [
+        Kernel(str(number), "main", kind, ("add",), 100, "inner", False, 0, 0, (), graph=graph)
+        for number, kind in enumerate(kinds)
+    ]
+    # What the outer loop does besides is not its step alone.
+    every += [Kernel(name, "main", "loop", ("add",), 10, "outer", False, 0, 0, ()) for name in ("a", "b")]
+    assert [*one_by_one(every, [outer, inner])] == expected

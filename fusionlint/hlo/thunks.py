@@ -18,6 +18,10 @@ from fusionlint.hlo.kernels import Kernel, Loop, launched, loops_around
 CONTROL = frozenset({"kSequential", "kWhile", "kConditional", "kCommandBuffer"})
 # One launch, though they print what they wrap as a thunk of its own.
 WRAPPERS = frozenset({"kDynamicSliceFusion"})
+# Launches in a row that XLA makes a CUDA graph of: its own setting of xla_gpu_graph_min_graph_size.
+A_GRAPH = 5
+# The kinds of kernels that any graph takes; of a library's call that is not known here.
+_IN_GRAPHS = frozenset({"loop", "input", "copy"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,17 @@ def host_launches(every: Sequence[Kernel]) -> int:
     alone = [kernel for kernel in every if kernel.graph is None]
     graphs = {kernel.graph: kernel for kernel in every if kernel.graph is not None}  # one of each: all run as often
     return launched([*alone, *graphs.values()])
+
+
+def one_by_one(every: Sequence[Kernel], around: Sequence[Loop]) -> Iterator[int]:
+    """Of each innermost loop whose step is launched one by one how many launches that is: too few for a CUDA graph,
+    where nothing else keeps them from it."""
+    outer = {loop.parent for loop in around}
+    for loop in around:
+        inside = [kernel for kernel in every if kernel.loop == loop.name]
+        could = all(kernel.graph is None and kernel.kind in _IN_GRAPHS and not kernel.branches for kernel in inside)
+        if loop.name not in outer and 2 <= len(inside) < A_GRAPH and could:
+            yield len(inside)
 
 
 def loops_as_launched(around: Sequence[Loop], every: Sequence[Kernel]) -> tuple[Loop, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Kernel, Loop, launched, total
+from fusionlint.hlo.thunks import A_GRAPH, one_by_one
 from fusionlint.report.units import counted, duration, listed, size
 
 # What names a target: where no command line does.
@@ -141,25 +142,11 @@ def _graphs(report: Report) -> Iterator[str]:
         return
     if graphs and once > len(graphs):
         yield f"the host launches {once} times" + (f", and {again} per iteration" if again else "")
-    for launches in sorted({len(kernels) for kernels in _one_by_one(report)}):
+    for launches in sorted({*one_by_one(report.kernels, report.loops)}):
         yield (
-            f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {_A_GRAPH} or more, or of 2 "
+            f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or more, or of 2 "
             "with XLA_FLAGS=--xla_gpu_graph_min_graph_size=2, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
         )
-
-
-def _one_by_one(report: Report) -> Iterator[list[Kernel]]:
-    """The kernels of innermost loops that are too few for a CUDA graph, where nothing else keeps them from it."""
-    outer = {loop.parent for loop in report.loops}
-    for loop in report.loops:
-        inside = [kernel for kernel in report.kernels if kernel.loop == loop.name]
-        could = all(kernel.graph is None and kernel.kind in _IN_GRAPHS and not kernel.branches for kernel in inside)
-        if loop.name not in outer and 2 <= len(inside) < _A_GRAPH and could:
-            yield inside
-
-
-_A_GRAPH = 5  # launches: xla_gpu_graph_min_graph_size as XLA sets it
-_IN_GRAPHS = frozenset({"loop", "input", "copy"})
 
 
 def _listed(counts: Mapping[str, int]) -> str:
