@@ -31,6 +31,7 @@ from fusionlint.compiling.artifacts import CompileError
 from fusionlint.compiling.entry import parse_spec
 from fusionlint.explained import explain
 from fusionlint.hlo.kernels import Kernel
+from fusionlint.hlo.thunks import GRAPHS_OF_TWO
 from fusionlint.page import pages_folder, read_page
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +43,6 @@ FUSIONS, PRODUCTS, LIBRARY = WORK = (
     "with matrix products",
     "with a sort or a library's call",
 )
-FLAG = "--xla_gpu_graph_min_graph_size=2"
 UNROLLED = "benchmarks/unrolled.py"
 AT_ONCE = 40  # programs that one process compiles
 Row = Mapping[str, Any]  # a line of a file
@@ -240,9 +240,9 @@ def _graphs(rows: Mapping[Name, Row], of_two: Mapping[Name, Row], reports: Mappi
         if reports[name]["host_launches"] > 0.5 * reports[name]["launches"]
     }
     yield _wrapped(
-        f"With `XLA_FLAGS={FLAG}` two launches are enough for a graph. Microseconds of a call without it and with it,",
-        "of programs that launch most of their kernels one by one. Those that gain little have steps that are graphs",
-        "anyway:",
+        f"With `XLA_FLAGS={GRAPHS_OF_TWO}` two launches are enough for a graph.",
+        "Microseconds of a call without it and with it, of programs that launch most of their kernels one by one.",
+        "Those that gain little have steps that are graphs anyway:",
     )
     lines = [
         (_shown(name), _short(without), _short(with_it), f"{without / with_it:.1f}")

@@ -18,8 +18,8 @@ from fusionlint.hlo.kernels import Kernel, Loop, launched, loops_around
 CONTROL = frozenset({"kSequential", "kWhile", "kConditional", "kCommandBuffer"})
 # One launch, though they print what they wrap as a thunk of its own.
 WRAPPERS = frozenset({"kDynamicSliceFusion"})
-# Launches in a row that XLA makes a CUDA graph of: its own setting of xla_gpu_graph_min_graph_size.
-A_GRAPH = 5
+# Launches in a row that XLA makes a CUDA graph of, as it is set, and what sets it to two.
+A_GRAPH, GRAPHS_OF_TWO = 5, "--xla_gpu_graph_min_graph_size=2"
 # The kinds of kernels that any graph takes; of a library's call that is not known here.
 _IN_GRAPHS = frozenset({"loop", "input", "copy"})
 

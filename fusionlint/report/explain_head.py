@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Kernel, Loop, launched, total
-from fusionlint.hlo.thunks import A_GRAPH, one_by_one
+from fusionlint.hlo.thunks import A_GRAPH, GRAPHS_OF_TWO, one_by_one
 from fusionlint.report.units import counted, duration, listed, size
 
 # What names a target: where no command line does.
@@ -145,7 +145,7 @@ def _graphs(report: Report) -> Iterator[str]:
     for launches in sorted({*one_by_one(report.kernels, report.loops)}):
         yield (
             f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or more, or of 2 "
-            "with XLA_FLAGS=--xla_gpu_graph_min_graph_size=2, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
+            f"with XLA_FLAGS={GRAPHS_OF_TWO}, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
         )
 
 
