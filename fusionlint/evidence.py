@@ -4,6 +4,7 @@ A finding is judged by the reports that compiled its lines for a target that it 
 at these lines it is confirmed. It is refuted for the target where nothing crosses there and all reports show that XLA
 fused the lines away: their work is inside one kernel, among that of other lines or by itself without other kernels that
 it exchanges values with. In between nothing is known, and the finding stays what it was.
+Where its fix was tried, what came of that decides.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fusionlint.branches import Branches, branches_of, dearest
-from fusionlint.finding import Confirmation, Finding, Location
+from fusionlint.finding import Confirmation, Finding, Location, Measurement
 
 # Path -> first and last line of every stretch.
 Stretches = Mapping[str, tuple[tuple[int, int], ...]]
@@ -61,10 +62,25 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """One report: the lines that were compiled, and what the program does in memory.
+class Tried:
+    """A fix that was compiled: of which finding, what came of it in a word of `trials`, and how many launches, bytes
+    and microseconds a call has without it and with it. `joins`: it is one of those that gain together."""
 
-    `target` is the one that was compiled for. Paths are resolved; `sha256` is None of a file that is not known.
+    rule: str
+    path: str
+    line: int
+    column: int
+    word: str
+    joins: bool
+    measured: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """One report: the lines that were compiled, what the program does in memory, and what came of fixes.
+
+    `entry` is what was compiled, and `target` what for. Paths are resolved; `sha256` is None of a file that is not
+    known.
     """
 
     target: str
@@ -72,6 +88,8 @@ class Compiled:
     sha256: Mapping[str, str | None]
     crossings: tuple[Crossing, ...]
     kernels: tuple[Launched, ...]
+    entry: str = ""
+    tried: tuple[Tried, ...] = ()
 
 
 Word = Literal["confirmed", "refuted", "unknown"]
@@ -114,7 +132,12 @@ def judged(
         if {target, "any"}.isdisjoint(finding.targets) or not _compiles(report.lines, path, finding.location):
             continue
         found = _confirmation(finding, path, report)
-        if found and (fusion or found.rule == finding.rule):
+        if tried := _tried(finding, path, report):
+            words.setdefault(target, set()).add(_word_of(tried))
+            if _word_of(tried) == "confirmed":
+                told = found or Confirmation(report.target, report.entry, tried.line, "", "", 0, 0, False, tried.rule)
+                confirmed.append(told._replace(measured=tried.measured, joined=tried.joins))
+        elif found and (fusion or found.rule == finding.rule):
             confirmed.append(found)
             words.setdefault(target, set()).add("confirmed")
         elif fusion:
@@ -157,6 +180,22 @@ def _confirmation(finding: Finding, path: str, report: Compiled) -> Confirmation
     launches = {crossing.writer: (crossing.branches, crossing.told.launches) for crossing in alike}
     moved = ((crossing.branches, crossing.told.bytes) for crossing in alike)
     return first._replace(launches=sum(dearest(launches.values())), bytes=sum(dearest(moved)))
+
+
+def _tried(finding: Finding, path: str, report: Compiled) -> Tried | None:
+    """What came of the finding's fix, where it compiled."""
+    where = finding.location
+    is_its = (
+        one
+        for one in report.tried
+        if (one.rule, one.path, one.line, one.column) == (finding.rule, path, where.line, where.column)
+    )
+    return next((one for one in is_its if one.word != "fails"), None)
+
+
+def _word_of(tried: Tried) -> Word:
+    """What is no difference by itself, and one beside others, is one."""
+    return "confirmed" if tried.word == "better" or (tried.word == "same" and tried.joins) else "refuted"
 
 
 def _fused_away(where: Location, path: str, report: Compiled) -> bool:
@@ -209,7 +248,22 @@ def _compiled(report: dict[str, Any]) -> Compiled:
             )
             for one in report["kernels"]
         ),
+        entry=report["entry"],
+        tried=tuple(_trials(report)),
     )
+
+
+def _trials(report: dict[str, Any]) -> Iterator[Tried]:
+    """A fix that gains with others has the numbers of all of them."""
+    trials = report.get("fixes") or []  # not tried, or by an older fusionlint
+    alone = [trial for trial in trials if len(trial["fixes"]) == 1]
+    joined = [(trial, fix) for trial in trials if len(trial["fixes"]) > 1 for fix in trial["fixes"]]
+    for trial in alone:
+        (fix,) = trial["fixes"]
+        together = next((other for other, one in joined if one == fix), None) if trial["word"] == "same" else None
+        measured = tuple(Measurement(**cell) for cell in (together or trial)["measured"])
+        path = _resolved(fix["path"])
+        yield Tried(fix["rule"], path, fix["line"], fix["column"], trial["word"], together is not None, measured)
 
 
 def _told(report: dict[str, Any], barrier: dict[str, Any]) -> Confirmation:

@@ -22,6 +22,7 @@ from fusionlint.hlo.times import Price, Rates, microseconds, price, spoken_by, t
 from fusionlint.hlo.tpu import scalars_apart
 from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names, is_cpu_log
 from fusionlint.stages import Stages, stages
+from fusionlint.trials import Trial
 
 if TYPE_CHECKING:
     from fusionlint.rule import BarrierCheck, Rule
@@ -103,6 +104,8 @@ class Report:
     lines_of_kernels: Mapping[str, Lines] = field(default_factory=dict)
     written_in: Mapping[str, Lines] = field(default_factory=dict)  # of those, where the work itself is written
     devices: int = 1  # that run the program at once, each its part
+    # What comes of the fixes of `check`, where they were tried: () where none is for these lines.
+    trials: tuple[Trial, ...] | None = None
 
     @property
     def launches(self) -> Count:

@@ -53,7 +53,8 @@ class Confirmation(NamedTuple):
 
     `cause` and `reason` (XLA's own, "" where it gives none) are those of the dearest, at `line`, `rule` the one that
     explains it ("" where none does). Launches and bytes are of all of them in one call, or `per_iteration` of a loop of
-    unknown length.
+    unknown length. `measured` is what the finding's fix made of `entry`, where it was tried, with others if it is
+    `joined`: then there may be no cause.
     """
 
     target: str
@@ -65,6 +66,8 @@ class Confirmation(NamedTuple):
     bytes: int
     per_iteration: bool
     rule: str = ""
+    measured: tuple[Measurement, ...] = ()
+    joined: bool = False
 
 
 class Finding(NamedTuple):

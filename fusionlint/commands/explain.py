@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,12 @@ from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError, read_config
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from fusionlint.compiling.artifacts import Job
+    from fusionlint.compiling.targets import Target
     from fusionlint.explained import Report
-    from fusionlint.tasks import Failure
+    from fusionlint.tasks import Failure, Task
 
 
 @click.command(short_help="Compile functions and explain them.")
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 @names(options.compiled_for("Compile"), "--target")
 @click.option("--output-format", type=options.Format(["full", "json", "html"]), default="full", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All barriers, not the ten dearest alone.")
+@click.option("--try-fixes", is_flag=True, help="Also compile with each fix of `check` for these lines.")
 @click.option("--stages", "with_stages", is_flag=True, help="Also count the operations of each stage of the compiler.")
 @options.timeout
 @click.option("--executor", default="", metavar="dask://HOST:PORT", help="Compile on a cluster that runs already.")
@@ -42,6 +48,7 @@ def explain(
     target: Sequence[str],
     output_format: str,
     everything: bool,
+    try_fixes: bool,
     with_stages: bool,
     timeout: float,
     executor: str,
@@ -67,7 +74,7 @@ def explain(
     end_workers_with_us()
     reports: list[Report] = []
     failures: list[Failure] = []
-    for result in _explained(specs, split(target), executor, timeout, recorded, dims, mesh):
+    for result in _explained(specs, split(target), executor, timeout, recorded, dims, mesh, try_fixes=try_fixes):
         if isinstance(result, Failure):
             failures.append(result)
             click.echo(f"fusionlint: {result.message}", err=True)
@@ -98,12 +105,15 @@ def _explained(
     recorded: Path | None,
     dims: Sequence[str],
     mesh: Sequence[str],
+    *,
+    try_fixes: bool,
 ) -> Iterator[Report | Failure]:
     """Reports and failures as they come, and between them how far it is, where stderr is a terminal."""
     from fusionlint.compiling.entry import EntryError
     from fusionlint.compiling.executing import ExecutorError, executor_at
     from fusionlint.compiling.sizes import parse_dims, parse_mesh
     from fusionlint.compiling.targets import TargetError
+    from fusionlint.explained import Report
     from fusionlint.recorded import tasks_recorded
     from fusionlint.recording import Recording, RecordingError, read_recording
     from fusionlint.report.progress import Progress
@@ -119,11 +129,49 @@ def _explained(
                 recording, sizes = read_recording(recorded) if recorded else Recording(), parse_dims(dims)
                 todo = tasks_recorded(specs, targets, recording, sizes, parse_mesh(",".join(mesh)))
                 check_used(sizes, todo)
+                _check_can_be_fixed(todo if try_fixes else ())
             except (TargetError, ExecutorError, RecordingError, EntryError) as error:
                 raise ConfigError(str(error)) from None
         progress = Progress(sum(isinstance(task, tuple) for task in todo), sys.stderr)
         progress.show()
-        for result in explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done):
+        results = explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done)
+        for task, result in zip(todo, results, strict=True):
             progress.clear()
-            yield result
+            if try_fixes and isinstance(result, Report) and isinstance(task, tuple) and task[0].kind == "compile":
+                yield _with_trials(result, *task, timeout, executor)
+            else:
+                yield result
             progress.show()
+
+
+def _check_can_be_fixed(todo: Sequence[Task]) -> None:
+    """EntryError if fixes are to be tried, and nothing is compiled from its source."""
+    from fusionlint.compiling.entry import EntryError
+
+    if todo and not any(_is_of_source(task) for task in todo):
+        raise EntryError("--try-fixes is for functions: what is compiled or lowered already has no source to fix")
+
+
+def _is_of_source(task: Task) -> bool:
+    from fusionlint.tasks import Failure
+
+    return isinstance(task, Failure) or (isinstance(task, tuple) and task[0].kind == "compile")
+
+
+def _with_trials(report: Report, job: Job, target: Target, timeout: float, executor: Executor | None) -> Report:
+    """The report with what comes of the fixes of `check`; meanwhile how far it is, where stderr is a terminal."""
+    from fusionlint.report.progress import Progress
+    from fusionlint.trying import tried
+
+    shown: list[Progress] = []
+
+    def begin(compilations: int) -> Callable[[], None]:
+        shown.append(Progress(compilations, sys.stderr))
+        shown[-1].show()
+        return shown[-1].done
+
+    with one_line_errors():
+        trials = tried(report, job, target, timeout, executor, begin)
+    for one in shown:
+        one.clear()
+    return replace(report, trials=trials)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +49,7 @@ class Job:
     element by element or, `in_distribution`, by mean and spread. `dims` are the sizes for the annotations of an entry
     to compile that has no arguments; `mesh` are the axes of the devices that it runs on, with their sizes, {} for one
     device. `x64` has jax compute with 64 bits, or not; None leaves it to the user's code and
-    environment.
+    environment. `texts` is what files are to hold for this job, by their resolved paths.
     """
 
     entry: Entry
@@ -60,6 +61,7 @@ class Job:
     dims: Dims = field(default_factory=dict)
     mesh: Axes = field(default_factory=dict)
     x64: bool | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def write_job(job: Job) -> dict[str, Any]:
     flags = {"warmup": job.warmup, "in_distribution": job.in_distribution}
     program = base64.b64encode(job.program).decode()
     fields = {"entry": job.entry.text, "kind": job.kind, "other": other, "program": program, **flags}
-    return fields | {"dims": dict(job.dims), "mesh": dict(job.mesh), "x64": job.x64}
+    return fields | {"dims": dict(job.dims), "mesh": dict(job.mesh), "x64": job.x64, "texts": dict(job.texts)}
 
 
 def read_job(fields: dict[str, Any]) -> Job:
@@ -135,7 +137,7 @@ def read_job(fields: dict[str, Any]) -> Job:
     program = base64.b64decode(fields["program"])
     dims = {name: tuple(sizes) for name, sizes in fields["dims"].items()}
     flags = fields["warmup"], fields["in_distribution"]
-    return Job(entry, kind, other, *flags, program, dims, fields["mesh"], fields["x64"])
+    return Job(entry, kind, other, *flags, program, dims, fields["mesh"], fields["x64"], fields["texts"])
 
 
 def program_entry(path: str) -> Entry:

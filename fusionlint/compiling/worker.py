@@ -28,6 +28,7 @@ from fusionlint.compiling.found import meant_as_shape
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims
 from fusionlint.compiling.targets import Target, versions
+from fusionlint.compiling.texts import in_place_of_files
 
 Result = dict[str, Any]
 _SAME_PLATFORM = {"gpu": "cuda", "rocm": "cuda"}
@@ -72,7 +73,8 @@ def _do(job: Job, target: Target, sharding: Any, tally: Tally, folder: Path) -> 
     try:
         if job.x64 is not None:  # set by a script that nobody imports here
             jax.config.update("jax_enable_x64", job.x64)
-        with blaming("read", job.entry):  # what is not blamed on anything else is ours: it asks jax for what it has not
+        # What is not blamed on anything else is ours: it asks jax for what it has not.
+        with blaming("read", job.entry), in_place_of_files(job.texts):
             result = _result(job, target, sharding, tally, folder)
     except JobError as error:
         result = {"error": error.record}

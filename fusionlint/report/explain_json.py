@@ -16,6 +16,7 @@ from fusionlint.folders import top_folder
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import Kernel, Loop
 from fusionlint.hlo.lines import Lines
+from fusionlint.trials import Trial
 
 VERSION = 1
 
@@ -57,6 +58,7 @@ def _report(report: Report, sources: Mapping[str, str]) -> dict[str, Any]:
         "notes": list(report.notes),
         "kernels": [_kernel(kernel, report.lines_of_kernels.get(kernel.name, {})) for kernel in report.kernels],
         "loops": [_loop(loop) for loop in report.loops],
+        "fixes": None if report.trials is None else [_trial(trial) for trial in report.trials],
         "barriers": [_barrier(one) | {"text": _text(one, sources, digests)} for one in report.barriers],
         "stages": asdict(report.stages),
         "lines": _lines(report.lines),
@@ -138,6 +140,23 @@ def _barrier(explained: ExplainedBarrier) -> dict[str, Any]:
         "microseconds": price.moving + price.launching if (price := explained.price) else None,
         "rule": explained.rule or None,
         "advice": explained.advice or None,
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "word": trial.word,
+        "error": trial.error or None,
+        "measured": [cell._asdict() for cell in trial.measured],
+        "fixes": [
+            {
+                "rule": fix.rule,
+                **fix.location._asdict(),
+                "write": fix.suggestion.text if fix.suggestion else None,
+                "safe": bool(fix.suggestion and fix.suggestion.safe),
+            }
+            for fix in trial.fixes
+        ],
     }
 
 

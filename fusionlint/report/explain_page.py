@@ -18,6 +18,7 @@ from fusionlint.report.explain_head import head
 from fusionlint.report.explain_text import Block, blocks
 from fusionlint.report.fusion_map import Column, File, Map, Row, fusion_map
 from fusionlint.report.source_lines import characters, short_path
+from fusionlint.report.trials_text import trials_block
 from fusionlint.report.units import counted, duration, size
 
 # What XML cannot hold: control characters, and bytes of a path that are no UTF-8.
@@ -85,6 +86,8 @@ def _section(number: int, report: Report, option: str) -> Iterator[str]:
         for file in drawn.files:
             yield from _file(file, drawn.columns, told)
         yield "</table>"
+    if report.trials is not None:
+        yield f"<pre>{escape(chr(10).join(trials_block(report.trials)))}</pre>"
     nowhere = [block for block in told if block.frame is None]
     yield from (f"<h2>{escape(block.place)}</h2>{_barrier(block)}" for block in nowhere)
     yield "</section>"

@@ -17,6 +17,7 @@ from fusionlint.hlo.verdicts import Verdict
 from fusionlint.report.explain_head import head
 from fusionlint.report.source_lines import caller, excerpt, in_function, own_call, where
 from fusionlint.report.stages_text import stages_table
+from fusionlint.report.trials_text import trials_block
 from fusionlint.report.units import counted, duration, listed, named, size
 
 SHOWN = 10  # barriers, unless all are asked for
@@ -62,6 +63,8 @@ def report_text(
     for. Paths are relative to the working directory where they lie below it; `option` is what names a target there."""
     found = ([*head(report, option)], *barrier_blocks(report, everything=everything, limit=limit))
     blocks = ["\n".join(block) for block in found]
+    if report.trials is not None:
+        blocks.append("\n".join(trials_block(report.trials)))
     if with_stages:
         blocks.append("\n".join(stages_table(report.stages)))
     return "\n\n".join(blocks) + "\n"

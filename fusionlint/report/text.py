@@ -12,7 +12,7 @@ from click import style, unstyle
 
 from fusionlint.finding import Confirmation, Finding, Location, Measurement, Problem, Suggestion
 from fusionlint.report.cells import Spot, message_of, spot
-from fusionlint.report.units import named
+from fusionlint.report.units import differences, named
 from fusionlint.source.fix import lines_of
 from fusionlint.source.ignores import UNUSED
 from fusionlint.source.texts import is_notebook, text_of
@@ -140,6 +140,9 @@ def compiled(finding: Finding) -> Iterator[str]:
 
 
 def _confirmation(told: Confirmation) -> str:
+    if told.measured:
+        others = " with the other fixes" if told.joined else ""
+        return f"tried on {style(told.target, bold=True)}{others}: {differences(told.measured)}, in {told.entry}"
     cause = named(told.cause)
     why = f"{cause}: {told.reason.rstrip('.')}" if told.reason else cause
     each = " per iteration" if told.per_iteration else ""

@@ -84,10 +84,10 @@ def fix_text(
         chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
         if not chosen:
             break
-        after = _rewrite(path, data, chosen)
+        after = rewritten(path, data, chosen)
         if after is None:  # one of them breaks the file: the others are good without it
-            chosen = [one for one in chosen if _rewrite(path, data, [one]) is not None]
-            after = _rewrite(path, data, chosen)
+            chosen = [one for one in chosen if rewritten(path, data, [one]) is not None]
+            after = rewritten(path, data, chosen)
         if after is None or after == data:
             break
         data, count = after, count + len(chosen)
@@ -95,7 +95,7 @@ def fix_text(
     return Fixed(path, before, data, count, len(choose(findings, data) if choose else findings))
 
 
-def _rewrite(path: str, data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
+def rewritten(path: str, data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:
     """The file with its edits; None when it does not come back byte for byte from libcst, or would not parse after."""
     refuse_what_is_too_deep(data)
     tree = cst.parse_module(data)
