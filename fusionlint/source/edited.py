@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from itertools import combinations
+from textwrap import dedent
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
@@ -12,7 +13,6 @@ from fusionlint.lazily import regex
 # A name that advice makes up, `«k»`; and any name.
 _MADE_UP = regex(r"«(\w+)»")
 _NAME = regex(r"(?<![\w.«])[A-Za-z_]\w*")
-_IMPORT = regex(r"import (\w+)(?:[\w.]* as (\w+))?\s+")
 
 
 def overlap(one: Edit, other: Edit) -> bool:
@@ -40,10 +40,16 @@ def names_in(text: str) -> set[str]:
     return read - written - {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
-def imported_by(text: str) -> str:
-    """The name that a line which a fix adds, `import jax.numpy as jnp`, gives to a module; "" of other code."""
-    found = _IMPORT.fullmatch(text)
-    return found[2] or found[1] if found else ""
+def bound_by(text: str) -> set[str]:
+    """The names that lines which a fix adds give to something: `import jax.numpy as jnp`, `kept = jax.device_get(x)`."""
+    try:
+        lines = ast.parse(dedent(text)).body
+    except (SyntaxError, ValueError):
+        return set()
+    imported = (one for line in lines if isinstance(line, ast.Import) for one in line.names)
+    targets = (target for line in lines if isinstance(line, ast.Assign) for target in line.targets)
+    written = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return written | {one.asname or one.name.partition(".")[0] for one in imported}
 
 
 def with_names(text: str) -> str:
