@@ -137,15 +137,15 @@ def _of_fields(found: Conditional, names: _Names, source: Source) -> Part | None
 
 def _field(
     arg: cst.Arg, new: str, old: str, is_first: bool, found: Conditional, names: _Names, source: Source
-) -> str:
+) -> Part:
     """`x=jnp.where(p, new, state.x)`."""
     assert arg.keyword is not None
     name, test, leaves = arg.keyword.value, as_argument(found.test, source), _leaves(found, source)
     values = (new, f"{old}.{name}") if is_first else (f"{old}.{name}", new)
     if is_array(arg.value, source):
-        return f"{name}={Called(names.where, (test, *values))}"
+        return Called(f"{name}={names.where}", (test, *values))
     chosen = Called(names.where, (test, *leaves[:2]))
-    return f"{name}={Called(names.tree_map, (f'lambda {leaves[0]}, {leaves[1]}: {chosen}', *values))}"
+    return Called(f"{name}={names.tree_map}", (f"lambda {leaves[0]}, {leaves[1]}: {chosen}", *values))
 
 
 def of_fields(found: Conditional, numpy: str) -> str | None:
