@@ -13,7 +13,7 @@ from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.branches.text import as_where, branch_text, is_array, part_of
-from fusionlint.patterns.code.at import names_in
+from fusionlint.patterns.code.at import at_write, names_in
 from fusionlint.patterns.code.calls import REPLACES, as_argument, as_operand
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.imports import Imported, imported, numpy_of_jax
@@ -56,6 +56,27 @@ def as_choice(found: Conditional, source: Source) -> Choice | None:
     fields = _of_fields(found, names, source)
     text = fields if fields is not None else _of_leaves(found, names, source)
     return Choice(text, (*numpy.edits, *tree_map.edits)) if text is not None else None
+
+
+def as_masked_write(found: Conditional, source: Source) -> Choice | None:
+    """`x.at[i].set(jnp.where(p, row, x[i]))`, where one branch writes a place of what the other hands on as it is."""
+    numpy = numpy_of_jax(found.call, source)
+    if numpy is None or found.is_switch or len(found.branches) != 2 or holds_comment(found.call):
+        return None
+    for branch, other in (found.branches, found.branches[::-1]):
+        write = at_write(branch.result)
+        if write is None or write.method != "set" or write.value is None or len(write.call.args) != 1:
+            continue
+        parts = (write.array, write.value, *write.index)
+        array, row, *index = (part_of(part, branch, found, source) for part in parts)
+        kept = part_of(other.result, other, found, source)
+        if array is None or array != kept or not is_unchanged(other) or row is None or not all(index):
+            return None
+        place = f"[{', '.join(map(str, index))}]"
+        values = (row, f"{array}{place}") if branch is found.branches[0] else (f"{array}{place}", row)
+        chosen = Called(f"{numpy.name}.where", (as_argument(found.test, source), *values))
+        return Choice(Called(f"{array}.at{place}.set", (chosen,)), numpy.edits)
+    return None
 
 
 def _tree_map(node: cst.CSTNode, source: Source) -> Imported | None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.patterns.branches.conditional import CONDITIONALS, Branch, Conditional, conditional, is_unchanged
+from fusionlint.patterns.branches.conditional import (
+    CONDITIONALS,
+    Branch,
+    Conditional,
+    conditional,
+    is_unchanged,
+    only_returns,
+)
 from fusionlint.patterns.code.at import inside, is_literal, listed, names_in
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.elementwise import is_elementwise
@@ -113,12 +120,14 @@ def _inlined(branch: Branch, found: Conditional, source: Source) -> str | None:
     return None if _branches(branch.result, source) else part_of(branch.result, branch, found, source)
 
 
-def part_of(node: cst.BaseExpression, branch: Branch, found: Conditional, source: Source) -> str | None:
+def part_of(node: cst.BaseExpression | cst.BaseSlice, branch: Branch, found: Conditional, source: Source) -> str | None:
     """The same of a part of that."""
+    if isinstance(branch.function, cst.FunctionDef) and not only_returns(branch.function):
+        return None  # what it has computed before is not there
     renamed = _renamed(branch.function, found, source)
     if renamed is None or holds_comment(node):
         return None
-    text = as_argument(node, source)
+    text = as_argument(node, source) if isinstance(node, cst.BaseExpression) else source.code(node)
     if not renamed:
         return text
     if isinstance(node, cst.Name):
