@@ -21,8 +21,6 @@ _LINES = {
     "jax": "import jax",
     "jax.numpy": "import jax.numpy as jnp",
 }
-# What stands above whatever else is imported.
-_FIRST = ("functools", "numpy")
 _IMPORT = regex(r"(import|from)\s+(?P<package>\w+)")
 
 
@@ -43,7 +41,7 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
     where = _place(module, source)
     if where is None or any(name in bound for bound in source.facts.bindings.values()):
         return None
-    end = "\r\n" if source.line(where.line).endswith("\r\n") else "\n"
+    end = "\r\n" if source.line(1).endswith("\r\n") else "\n"
     return Imported(name, (Edit(where, f"{line}{end}"),))
 
 
@@ -56,13 +54,23 @@ def numpy_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
 
 
 def _place(module: str, source: Source) -> Location | None:
-    """Where a line that imports `module` goes: above the first import of its package, or above any."""
+    """Where a line that imports `module` goes: above the first import of its package, of Python's own above any, and of
+    numpy behind those of jax."""
     if is_notebook(source.path):
         return None  # whose cells run in any order
+    packages = [(_package(first, source), first, last) for first, last, *_ in source.facts.raw.statements]
     package = module.partition(".")[0]
-    for first, *_ in source.facts.raw.statements:
-        found = _IMPORT.match(source.line(first))
-        above = found["package"] if found else ""
-        if above == package or (above and package in _FIRST and above != "__future__"):
-            return Location(source.path, first, 1, first, 1)
-    return None
+    if package == "numpy":
+        of_jax = [place for place, (name, *_) in enumerate(packages) if name == "jax"]
+        behind = next((place for place in of_jax if place + 1 not in of_jax), None)
+        line = packages[behind][2] + 1 if behind is not None else 0
+        return Location(source.path, line, 1, line, 1) if line and source.line(line - 1).endswith("\n") else None
+    wanted = {package} if package == "jax" else {name for name, *_ in packages} - {"", "__future__"}
+    first = next((line for name, line, _ in packages if name in wanted), None)
+    return Location(source.path, first, 1, first, 1) if first is not None else None
+
+
+def _package(line: int, source: Source) -> str:
+    """The package that a line imports from, "" of what is no import."""
+    found = _IMPORT.match(source.line(line))
+    return found["package"] if found else ""
