@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.code.functions import function_named, returns_of
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.from_callers import given_by_callers, handed_by_callers
 from fusionlint.patterns.values.how_many import how_many
@@ -40,7 +41,8 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
 def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether what the first value of `argument` is put together of, `State(params, key)`, is read again, by its own
     name, once a call has run."""
-    parts = (part for value in first_values(argument, call, source) for part in _held_by(value, source, _DEPTH))
+    firsts = (value for value in first_values(argument, call, source) if not _is_of_result(value, call, source))
+    parts = (part for value in firsts for part in _held_by(value, source, _DEPTH))
     again = [loop for loop in source.ancestors(call) if isinstance(loop, cst.For | cst.While)]
     reads = (use for part in parts for use in source.uses(part) if not use.is_write)
     return any(
@@ -50,13 +52,20 @@ def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Sour
     )
 
 
+def _is_of_result(value: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether this is what `call` returned, or a part of it: `state = out.state`, of `out = step(state)`."""
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    return isinstance(value, cst.Name) and stored_in(value, source) is call
+
+
 def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Name]:
     """The variables whose arrays an object, a dict or a tuple holds, that is written out; what is called and what
     updates are no arrays."""
     match value:
         case cst.Name() if isinstance(meant := source.value(value), cst.Name | cst.Dict | cst.Tuple | cst.Call):
             yield value
-            if depth and not (isinstance(meant, cst.Call) and not _is_constructor(meant.func)):
+            if depth and not (isinstance(meant, cst.Call) and not _keeps(meant.func, source)):
                 yield from _held_by(meant, source, depth - 1)
         case cst.Name() if not source.is_never_assigned(value) or source.parameter(value) is not None:
             yield value
@@ -65,10 +74,15 @@ def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[
         case cst.Dict(elements=elements) | cst.Tuple(elements=elements) | cst.List(elements=elements):
             for element in elements:
                 yield from _held_by(element.value, source, depth)
-        case cst.Call(func=function, args=args) if _is_constructor(function):
+        case cst.Call(func=function, args=args) if _keeps(function, source):
             for arg in args:
                 if not (arg.keyword is not None and arg.keyword.value in _NO_ARRAYS):
                     yield from _held_by(arg.value, source, depth)
+
+
+def _keeps(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether this makes an object of what it is handed: jax's own functions that begin so make arrays."""
+    return _is_constructor(function) and not (source.qualified_name(function) or "").startswith("jax.")
 
 
 def _firsts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
