@@ -38,6 +38,8 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
         return Imported(name)
     line = _LINES[module]
     name = line.split()[-1]
+    if _is_starred(name, module, node, source):
+        return Imported(name)
     where = _place(module, source)
     if where is None or any(name in bound for bound in source.facts.bindings.values()):
         return None
@@ -48,9 +50,14 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
 def numpy_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
     """The same of jax.numpy, which a file that imports jax has as well."""
     jax = source.alias_at(node, "jax")
-    if source.alias_at(node, "jax.numpy") is None and jax is not None:
-        return Imported(f"{jax}.numpy")
-    return imported("jax.numpy", node, source)
+    is_named = source.alias_at(node, "jax.numpy") is not None or _is_starred("jnp", "jax.numpy", node, source)
+    return Imported(f"{jax}.numpy") if jax is not None and not is_named else imported("jax.numpy", node, source)
+
+
+def _is_starred(name: str, module: str, node: cst.CSTNode, source: Source) -> bool:
+    """Whether a module of the project gives the file that name, by `from settings import *`."""
+    place = source.place(node)
+    return source.facts.lookup(place.scope, name) is None and source.project.qualified_name(place, name) == module
 
 
 def _place(module: str, source: Source) -> Location | None:
