@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.cheap import is_cheap
+from fusionlint.patterns.branches.choices import as_choice, of_fields
 from fusionlint.patterns.branches.conditional import (
     CONDITIONALS,
     Branch,
@@ -25,7 +26,6 @@ from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_fir
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.numbers import chooses_numbers
 from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test
-from fusionlint.patterns.branches.choices import as_choice, of_fields
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of

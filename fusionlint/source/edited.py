@@ -41,7 +41,7 @@ def names_in(text: str) -> set[str]:
 
 
 def bound_by(text: str) -> set[str]:
-    """The names that lines which a fix adds give to something: `import jax.numpy as jnp`, `kept = jax.device_get(x)`."""
+    """The names that lines of a fix give to something: `import jax.numpy as jnp`, `kept = jax.device_get(x)`."""
     try:
         lines = ast.parse(dedent(text)).body
     except (SyntaxError, ValueError):

@@ -128,7 +128,10 @@ def summed(a, n):
 @pytest.mark.parametrize(
     ("branches", "advice"),
     [
-        ("lambda s: s.replace(pc=s.pc + 2), lambda s: s", "state.replace(pc=jnp.where(k == 3, state.pc + 2, state.pc))"),
+        (
+            "lambda s: s.replace(pc=s.pc + 2), lambda s: s",
+            "state.replace(pc=jnp.where(k == 3, state.pc + 2, state.pc))",
+        ),
         (
             "lambda s: s.replace(target_params=s.params), lambda s: s",
             "s.replace(target_params=jax.tree.map(lambda a, b: jnp.where(p, a, b), new, s.target_params))",

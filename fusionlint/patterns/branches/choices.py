@@ -81,7 +81,7 @@ def as_masked_write(found: Conditional, source: Source) -> Choice | None:
 
 def _tree_map(node: cst.CSTNode, source: Source) -> Imported | None:
     """What the file calls the map over trees, or may call it."""
-    if "jax.tree.map" not in source.names and not source.names.isdisjoint(("jax.tree_map", _TREE_MAP)):
+    if "jax.tree.map" not in source.names and ("jax.tree_map" in source.names or _TREE_MAP in source.names):
         if (name := source.alias_at(node, _TREE_MAP)) is not None:
             return Imported(name)
         if (module := source.alias_at(node, "jax.tree_util")) is not None:
@@ -99,7 +99,7 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
     values = [value for value in given if value is not None]
     if len(values) != len(found.branches):
         return None
-    leaves = _leaves(found, source)
+    leaves = _leaves(found)
     if found.is_switch:
         if len(values) > 2 and not isinstance(found.test, cst.Name | cst.Attribute):
             return None
@@ -131,7 +131,7 @@ def _value(branch: Branch, found: Conditional, names: _Names, source: Source) ->
     return as_where(nested, numpy, source) or _of_leaves(nested, names, source)
 
 
-def _leaves(found: Conditional, source: Source) -> tuple[str, ...]:
+def _leaves(found: Conditional) -> tuple[str, ...]:
     read = {name.value for name in names_in(found.test)}
     return next((leaves for leaves in _LEAVES if read.isdisjoint(leaves)), _LEAVES[-1])
 
@@ -156,12 +156,10 @@ def _of_fields(found: Conditional, names: _Names, source: Source) -> Part | None
     return None
 
 
-def _field(
-    arg: cst.Arg, new: str, old: str, is_first: bool, found: Conditional, names: _Names, source: Source
-) -> Part:
+def _field(arg: cst.Arg, new: str, old: str, is_first: bool, found: Conditional, names: _Names, source: Source) -> Part:
     """`x=jnp.where(p, new, state.x)`."""
     assert arg.keyword is not None
-    name, test, leaves = arg.keyword.value, as_argument(found.test, source), _leaves(found, source)
+    name, test, leaves = arg.keyword.value, as_argument(found.test, source), _leaves(found)
     values = (new, f"{old}.{name}") if is_first else (f"{old}.{name}", new)
     if is_array(arg.value, source):
         return Called(f"{name}={names.where}", (test, *values))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.patterns.code.at import is_about, inside
+from fusionlint.patterns.code.at import inside, is_about
 from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
@@ -68,11 +68,13 @@ def _before(arrays: Sequence[cst.Name], is_read: IsRead, get: str, source: Sourc
     names = [_name_for(array, source) for array in arrays]
     if not all(names) or not all(_is_there(array, statement, source) for array in arrays):
         return None
+    renamed = {array.value: str(name) for array, name in zip(arrays, names, strict=True)}
+    found = (part for part in inside(statement) if isinstance(part, cst.Subscript) and is_read(part))
     read = [
-        source.replace(part.value, str(name))
-        for part in inside(statement)
-        for array, name in zip(arrays, names, strict=True)
-        if _is_element_of(part, array, source) and is_read(part)
+        source.replace(part.value, renamed[array.value])
+        for part in found
+        for array in arrays
+        if _is_element_of(part, array, source)
     ]
     where = source.location(statement)
     line = source.line(where.line)
@@ -144,11 +146,12 @@ def _name_for(array: cst.Name, source: Source) -> str | None:
     return None
 
 
-def _writing(name: str, source: Source, scope: str) -> Iterator[cst.CSTNode | None]:
+def _writing(name: str, source: Source, scope: str) -> Iterator[cst.Assign | None]:
+    """The assignments to a name of that scope; None for what writes it otherwise."""
     for node in source.nodes_with(name, cst.Name):
-        if isinstance(node, cst.Name) and node.value == name and source.scope(node) == scope:
-            if any(use.node is node and use.is_write for use in source.writes(node)):
-                yield assignment(node, source)
+        is_it = isinstance(node, cst.Name) and node.value == name and source.scope(node) == scope
+        if isinstance(node, cst.Name) and is_it and any(use.node is node for use in source.writes(node)):
+            yield assignment(node, source)
 
 
 def _is_a_copy(assign: cst.CSTNode | None, array: str) -> bool:

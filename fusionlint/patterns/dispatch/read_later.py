@@ -32,7 +32,9 @@ class _Kept(NamedTuple):
     is_list: bool
 
 
-def read_later(reads: Sequence[cst.BaseExpression], steps: Sequence[cst.Call], loop: Loop, source: Source) -> tuple[Edit, ...]:
+def read_later(
+    reads: Sequence[cst.BaseExpression], steps: Sequence[cst.Call], loop: Loop, source: Source
+) -> tuple[Edit, ...]:
     """The edits for all `reads` of a loop that calls the compiled `steps`."""
     found = [_kept(read, source) for read in reads]
     kept = [each for each in found if each is not None]

@@ -37,8 +37,12 @@ def all_but_the_first(call: cst.Call, names: Collection[int | str], source: Sour
 
 def told_alone(call: cst.Call, names: Collection[int | str]) -> str | None:
     """The keyword that says it where the arguments are in that order as they are; None where they are not."""
-    others = [place for place, _ in _others(call, names)]
-    return {(): 'donate="all"', (0,): 'donate="all-except-first"'}.get(tuple(others))
+    match [place for place, _ in _others(call, names)]:
+        case []:
+            return 'donate="all"'
+        case [0]:
+            return 'donate="all-except-first"'
+    return None
 
 
 def _others(call: cst.Call, names: Collection[int | str]) -> list[tuple[int | str, cst.Arg]]:
