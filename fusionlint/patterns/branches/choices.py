@@ -13,19 +13,21 @@ from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.branches.text import as_where, branch_text, is_array, part_of
-from fusionlint.patterns.code.at import at_write, names_in
+from fusionlint.patterns.code.at import at_write, inside, names_in
 from fusionlint.patterns.code.calls import REPLACES, as_argument, as_operand
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.imports import Imported, imported, numpy_of_jax
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 # What is called so is a tree of arrays.
 _TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
-# What the leaves of the branches are called, where the test asks for none of it.
+# What the leaves of the branches are called, where nothing there is called so.
 _LEAVES = ("a", "b", "c", "d"), ("new", "old", "third", "fourth")
 _TREE_MAP = "jax.tree_util.tree_map"
+# What is asked of an array itself.
+_METHODS = frozenset(("all", "any", "sum", "max", "min", "mean", "astype"))
 
 
 class Choice(NamedTuple):
@@ -97,8 +99,8 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
     """The choice of whole trees, or of arrays by a number."""
     given = [_value(branch, found, names, source) for branch in found.branches]
     values = [value for value in given if value is not None]
-    if len(values) != len(found.branches):
-        return None
+    if len(values) != len(found.branches) or _calls_others(found.test, source):
+        return None  # for each leaf it would be called again
     leaves = _leaves(found)
     if found.is_switch:
         if len(values) > 2 and not isinstance(found.test, cst.Name | cst.Attribute):
@@ -110,6 +112,13 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
     else:
         chosen = Called(names.where, (as_argument(found.test, source), *leaves[:2]))
     return Called(names.tree_map, (f"lambda {', '.join(leaves[: len(values)])}: {chosen}", *values))
+
+
+def _calls_others(test: cst.BaseExpression, source: Source) -> bool:
+    """Whether a test calls what is not of jax."""
+    calls = (part for part in inside(test) if isinstance(part, cst.Call))
+    names = (source.qualified_name(call.func) or dotted(call.func) for call in calls)
+    return not all(name.startswith("jax.") or name.rpartition(".")[2] in _METHODS for name in names)
 
 
 def _by_number(test: str, values: list[Part] | tuple[str, ...], where: str) -> Part:
@@ -132,7 +141,7 @@ def _value(branch: Branch, found: Conditional, names: _Names, source: Source) ->
 
 
 def _leaves(found: Conditional) -> tuple[str, ...]:
-    read = {name.value for name in names_in(found.test)}
+    read = {name.value for name in names_in(found.call)}
     return next((leaves for leaves in _LEAVES if read.isdisjoint(leaves)), _LEAVES[-1])
 
 

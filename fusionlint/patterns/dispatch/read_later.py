@@ -15,7 +15,9 @@ from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import constant, names_read
 from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.unpacked import assigned
-from fusionlint.patterns.loops.carry import Loop
+from fusionlint.patterns.loops.carry import Loop, calls
+from fusionlint.patterns.loops.loop_gates import is_seldom
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 
 _NUMBERS = ("float", "int")
@@ -36,7 +38,8 @@ def read_later(
     reads: Sequence[cst.BaseExpression], steps: Sequence[cst.Call], loop: Loop, source: Source
 ) -> tuple[Edit, ...]:
     """The edits for all `reads` of a loop that calls the compiled `steps`."""
-    found = [_kept(read, source) for read in reads]
+    all_reads = [*reads, *(read for read in _others(loop, source) if read not in reads)]
+    found = [_kept(read, source) for read in all_reads]
     kept = [each for each in found if each is not None]
     jax = imported("jax", loop, source)
     if jax is None or not kept or len(kept) != len(found) or not isinstance(source.parent(loop), cst.IndentedBlock):
@@ -54,6 +57,14 @@ def read_later(
     text = "".join(f"{blanks}{line}{end}" for line in lines.values())
     behind = Edit(Location(source.path, where.end_line + 1, 1, where.end_line + 1, 1), text)
     return (*jax.edits, *(source.replace(each.read, source.code(each.what)) for each in kept), behind)
+
+
+def _others(loop: Loop, source: Source) -> Iterator[cst.Call]:
+    """What else of every iteration waits for an array of jax, `float(jnp.mean(x))`."""
+    for call in calls(loop.body):
+        seen = _read(call, source)
+        if seen is not None and kind(seen[0], source) == "array" and not is_seldom(call, loop, source):
+            yield call
 
 
 def _line(kept: _Kept, get: str) -> str:
