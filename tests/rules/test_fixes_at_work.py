@@ -238,6 +238,43 @@ def test_what_has_been_written_since_is_fetched_again() -> None:
     assert_same(code, after, X, "abcd")
 
 
+ROWS = """
+    import jax.numpy as jnp
+    from jax import jit
+
+    @jit
+    def run(table, places, w):
+        places = jnp.sort(places)
+        rows = jnp.flip(table)
+        return jnp.{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("stack([table[i] for i in places])", "table[places]"),
+        ("array([row[1] for row in rows])", "rows[:, 1]"),
+        ("stack([jnp.dot(w, row) for row in rows])", "jax.vmap(lambda row: jnp.dot(w, row))(rows)"),
+        (
+            "array([jnp.array([1, i, 0]) for i in places], dtype=jnp.uint8)",
+            "jax.vmap(lambda i: jnp.array([1, i, 0]))(places).astype(jnp.uint8)",
+        ),
+    ],
+)
+def test_what_is_made_of_all_rows_stands_for_their_stack(made: str, after: str) -> None:
+    code = ROWS.format(made)
+    written = fixed("loop-over-traced-array", code)
+    assert f"    return {after}\n" in written
+    assert_same(code, written, jnp.arange(60.0).reshape(20, 3), jnp.arange(0, 24, 2), jnp.ones(3))
+
+
+@pytest.mark.parametrize("made", ["stack([row[1:] for row in rows], 1)", "vstack([jnp.exp(row) for row in rows])"])
+def test_rows_that_are_joined_along_another_axis_are_left(made: str) -> None:
+    code = ROWS.format(made)
+    assert fixed("loop-over-traced-array", code) == inspect.cleandoc(code) + "\n"
+
+
 FILLED = """
     import jax.numpy as jnp
 
