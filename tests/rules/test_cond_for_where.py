@@ -139,7 +139,7 @@ def summed(a, n):
         ("lambda s: s, lambda s: s._replace(a=s.a * 2, b=s.b)", "s._replace(a=jnp.where(p, new, s.a), ...)"),
         (
             "lambda _: more, lambda s: s.replace(pc=0)",
-            "jax.tree.map(lambda a, b: jnp.where(k == 3, a, b), more, state.replace(pc=0))",
+            "jnp.where(k == 3, more, state.replace(pc=0))",
         ),
         ("lambda _: state, lambda _: state.replace(pc=0)", "state.replace(pc=jnp.where(k == 3, state.pc, 0))"),
         (

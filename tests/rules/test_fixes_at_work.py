@@ -238,6 +238,37 @@ def test_what_has_been_written_since_is_fetched_again() -> None:
     assert_same(code, after, X, "abcd")
 
 
+PLAYED = """
+    import jax
+
+    step = jax.jit(lambda state, action: (state + action, state.sum(), state[0] > 100.0))
+
+    class Game:
+        def reset(self, state):
+            self.state = state
+
+        def step(self, action):
+            self.state, reward, done = step(self.state, action)
+            return float(reward), {}bool(done)
+
+    def run(state, actions):
+        game = Game()
+        game.reset(state)
+        return [game.step(action) for action in actions]
+"""
+
+
+def test_results_are_fetched_at_once_before_they_are_read() -> None:
+    after = fixed("reads-one-by-one", PLAYED.format(""))
+    assert "        reward, done = jax.device_get((reward, done))\n        return float(reward), bool(done)\n" in after
+    assert_same(PLAYED.format(""), after, X[0], [1.0, 2.0])
+
+
+def test_results_that_something_else_reads_stay_on_the_device() -> None:
+    code = PLAYED.format("reward, ")
+    assert fixed("reads-one-by-one", code) == inspect.cleandoc(code) + "\n"
+
+
 ROWS = """
     import jax.numpy as jnp
     from jax import jit
