@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.branches.choices import as_masked_write
 from fusionlint.patterns.branches.conditional import (
     CONDITIONALS,
     Branch,
@@ -22,6 +23,7 @@ from fusionlint.patterns.branches.tests import is_static_test
 from fusionlint.patterns.code.at import inside, is_about
 from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import buffers_around, conditionals_at, is_in_a_loop
 from fusionlint.patterns.compiled.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.compiled.readers import value_of
@@ -63,11 +65,13 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if vmapped and _is_read_on(found, source):
         return  # both are needed, and a choice makes the new one as it copies
+    masked = as_masked_write(found, source)
     yield source.finding(
         node,
         "every step copies the whole buffer through the conditional, where a row of it may change",
         pair=1 if vmapped else 0,
         write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long a cond around it",
+        edits=(*masked.edits, in_place_of(node, masked.text, source)) if masked is not None else (),
     )
 
 

@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.cheap import is_cheap
+from fusionlint.patterns.branches.choices import as_choice, of_fields
 from fusionlint.patterns.branches.conditional import (
     CONDITIONALS,
     Branch,
@@ -25,7 +26,6 @@ from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_fir
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.numbers import chooses_numbers
 from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test
-from fusionlint.patterns.branches.text import as_where, of_fields
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _WHERE = "jnp.where computes both, and fuses with all around it: of a tree jax.tree.map of it, in place of the cond"
+# What is longer is told in other words.
+_LONG = 100
 # So far above a conditional is said what it costs, and how that is said.
 _ABOVE = 6
 _ORDER = regex(r"\bO\([^)]+\)")
@@ -109,14 +111,17 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair = _UPDATE if is_update else _THERE if is_there else pair
     if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
-    where = as_where(found, source)
+    choice = as_choice(found, source)
+    text = str(choice.text) if choice is not None else ""
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
         node,
         message,
         pair=pair,
-        write=str(where) if where is not None else of_fields(found, source.alias("jax.numpy") or "jnp") or plain,
-        edits=(in_place_of(node, where, source),) if where is not None else (),
+        write=(text if len(text) <= _LONG and "\n" not in text else "")
+        or of_fields(found, source.alias("jax.numpy") or "jnp")
+        or plain,
+        edits=(*choice.edits, in_place_of(node, choice.text, source)) if choice is not None else (),
     )
 
 

@@ -14,6 +14,7 @@ from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_short, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
+from fusionlint.patterns.dispatch.read_later import read_later
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
 from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time, is_viewed_each_time
@@ -90,7 +91,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
     told = _told(loop, steps, source)
     if first is not None and told is not None:
-        yield source.finding(first, told[0], write=told[1])
+        waiting = [node for node in found if not is_seldom(node, loop, source)]
+        yield source.finding(first, told[0], write=told[1], edits=read_later(waiting, steps, loop, source))
 
 
 def _told(loop: Loop, steps: list[cst.Call], source: Source) -> tuple[str, str] | None:

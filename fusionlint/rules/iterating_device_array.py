@@ -11,7 +11,9 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in, names_read
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.unpacked import bound_by
+from fusionlint.patterns.dispatch.brought import brought
 from fusionlint.patterns.dispatch.few_elements import Loop, are_few_or_once, is_told
 from fusionlint.patterns.dispatch.host import is_of_the_host
 from fusionlint.patterns.dispatch.jit import dispatching, is_jitted
@@ -98,7 +100,7 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     cut = [(call, array) for call, array in cut if kind(array, source) == "array" or _is_output(array, call, source)]
     if cut:
-        yield _dispatched(cut[0][0], list(dict.fromkeys(array.value for _, array in cut)), source)
+        yield _dispatched(cut[0][0], list({array.value: array for _, array in cut}.values()), source)
         return
     if any(_waits_itself(part, source) for part in body):
         return
@@ -172,21 +174,31 @@ def _takes(part: cst.Subscript, target: cst.BaseExpression) -> bool:
     return False
 
 
-def _dispatched(call: cst.Call, arrays: Sequence[str], source: Source) -> Finding:
-    names, got = " and of ".join(f"`{name}`" for name in arrays), ", ".join(arrays)
+def _dispatched(call: cst.Call, arrays: Sequence[cst.Name], source: Source) -> Finding:
+    names, got = " and of ".join(f"`{array.value}`" for array in arrays), ", ".join(array.value for array in arrays)
     got, those = (got, "that") if len(arrays) == 1 else (f"({got})", "those")
     return source.finding(
         call,
         f"every element of {names} is cut out by a program of its own, and waited for",
         write=f"jax.device_get({got}) once, before the loop, and in it the elements of {those}",
+        edits=brought(arrays, lambda element: _is_asked(element, source), source),
     )
 
 
+def _is_asked(element: cst.Subscript, source: Source) -> bool:
+    """Whether Python asks `x[i]` for its number."""
+    if any(_is_of_many(part.slice) for part in element.slice):
+        return False
+    above = source.parent(element)
+    call = source.parent(above) if above is not None else None
+    return isinstance(call, cst.Call) and _read_by(call, source) is element
+
+
 def _waited_for(call: cst.CSTNode, array: cst.BaseExpression, source: Source) -> Finding:
-    text, jax = source.code(array), source.alias_at(array, "jax")
+    text, jax = source.code(array), imported("jax", array, source)
     edits: tuple[Edit, ...] = ()
-    if jax and not source.has_comment(array) and not _is_written_on(array, source):
-        edits = (source.replace(array, f"{jax}.device_get({text})"),)
+    if jax is not None and not source.has_comment(array) and not _is_written_on(array, source):
+        edits = (*jax.edits, source.replace(array, f"{jax.name}.device_get({text})"))
     return source.finding(
         call,
         f"every element of `{text}` is waited for by itself",

@@ -13,6 +13,8 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
@@ -75,8 +77,9 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     text = source.code(function)
     shown = brief(text, 60)
     edits: tuple[Edit, ...] = ()
-    if source.alias_at(node, "jax") is not None and not holds_comment(node):
-        edits = (source.replace(node, f"{_jax(source)}.vmap({text})({as_argument(over, source)})"),)
+    jax = imported("jax", node, source)
+    if jax is not None and not holds_comment(node):
+        edits = (*jax.edits, source.replace(node, f"{jax.name}.vmap({text})({as_argument(over, source)})"))
     yield source.finding(
         node,
         "`lax.map` takes one element after the other, each with kernels of its own",
@@ -104,6 +107,7 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
             "this scan carries nothing from step to step, and still takes one element after the other",
             write=f"{_jax(source)}.vmap of what a step does with its element, over "
             f"{brief(source.code(over) if over else '', 60, 'xs')}",
+            edits=_mapped(node, source),
         )
     elif _counts(found[0], source):
         yield source.finding(
@@ -124,6 +128,18 @@ def crosses_in_turns_apart(barrier: Barrier, module: hlo.Module) -> str | None:
         f"jax.vmap in place of the scan or lax.map: its {apart.turns} turns need nothing of one another, and all that "
         "they make is small"
     )
+
+
+def _mapped(node: cst.Call, source: Source) -> tuple[Edit, ...]:
+    """The step mapped over its elements, of what it was carried itself: `jax.vmap(f, in_axes=(None, 0))(None, xs)`."""
+    step, carried, over = (argument(node, place, name) for place, name in enumerate(("f", "init", "xs")))
+    jax = imported("jax", node, source)
+    if jax is None or step is None or carried is None or over is None or holds_comment(node):
+        return ()
+    axes = "in_axes=(None, 0)" if is_none(carried) else "in_axes=(None, 0), out_axes=(None, 0)"
+    mapped = f"{jax.name}.vmap({as_argument(step, source)}, {axes})"
+    handed = (as_argument(carried, source), as_argument(over, source))
+    return (*jax.edits, in_place_of(node, Called(mapped, handed), source))
 
 
 def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:

@@ -10,6 +10,8 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
+from fusionlint.patterns.code.calls import as_argument, keyword
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import is_few, statements_of
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -26,6 +28,7 @@ _OVER_NAMES = regex(r"\s*for\b.*\bin\s+(zip\(\s*\w+(\s*,\s*\w+)*\s*\)|[^\W\d]\w*
 _OF_ARRAYS = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.scipy.", "jax.random.", "jax.image.", "jax.vmap")
 _MADE_OF_LISTS = (*TO_ARRAY, "jax.numpy.stack")
 _JOINS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "vstack", "concatenate"))
+_STACKS = _JOINS[:3]  # of rows along a new axis, the first
 _FOR = regex(r"\bfor\b.*\bin\b")
 # In so many more lines the head of a comprehension stands.
 _LINES = 9
@@ -177,13 +180,35 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
     is_work = not isinstance(made, cst.Name) and any(name.value in own for name in names_read(made))
     if not is_work or not all((source.name_called(call) or "").startswith(_OF_ARRAYS) for call in calls(made)):
         return
-    shown = ", ".join(array.value for array in arrays)
+    shown, at_once = ", ".join(array.value for array in arrays), _at_all(made, own, arrays, source)
     yield source.finding(
         node,
         _CUT.format(shown),
-        write=_at_all(made, arrays, source) or f"{source.alias('jax') or 'jax'}.vmap of what is made, over {shown}",
+        write=at_once or f"{source.alias('jax') or 'jax'}.vmap of what is made, over {shown}",
+        edits=_all_at_once(node, loop, made, at_once, source),
         pair=_ROWS,
     )
+
+
+def _all_at_once(
+    node: cst.Call, loop: cst.CompFor, made: cst.BaseExpression, at_once: str | None, source: Source
+) -> tuple[Edit, ...]:
+    """What is made of all rows, in place of their stack: of one array, whose rows are named by one name."""
+    if not source.calls(node, *_STACKS) or source.has_comment(node) or len(node.args) > 2:
+        return ()
+    dtype = keyword(node, "dtype")
+    if len(node.args) == 2 and dtype is None:
+        return ()  # an axis
+    as_type = f".astype({source.code(dtype)})" if dtype is not None else ""
+    if at_once is not None:
+        return (source.replace(node, f"{at_once}{as_type}"),)
+    jax = imported("jax", node, source)
+    if jax is None or not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Name):
+        return ()
+    if any(isinstance(part, cst.NamedExpr) for part in inside(made)) or "\n" in source.code(made):
+        return ()
+    text = f"{jax.name}.vmap(lambda {loop.target.value}: {as_argument(made, source)})({loop.iter.value}){as_type}"
+    return (*jax.edits, source.replace(node, text))
 
 
 def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: Source) -> bool:
@@ -193,15 +218,15 @@ def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: S
     return all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays)
 
 
-def _at_all(made: cst.BaseExpression, arrays: Sequence[cst.Name], source: Source) -> str | None:
+def _at_all(made: cst.BaseExpression, own: set[str], arrays: Sequence[cst.Name], source: Source) -> str | None:
     """`cov[places]` of `cov[place] for place in places`, `bounds[:, 0]` of `row[0] for row in bounds`."""
     match made:
         case cst.Subscript(
             value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer(place)))]
         ) if len(arrays) == 1:
             return f"{arrays[0].value}[:, {place}]"
-        case cst.Subscript(value=of, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name()))]) if (
-            len(arrays) == 1
+        case cst.Subscript(value=of, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(place)))]) if (
+            len(arrays) == 1 and place in own and own.isdisjoint(name.value for name in names_read(of))
         ):
             return f"{source.code(of)}[{arrays[0].value}]"
     return None

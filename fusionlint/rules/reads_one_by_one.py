@@ -12,6 +12,7 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.dispatch.anew import repeats
 from fusionlint.patterns.dispatch.fetched import is_needed
 from fusionlint.patterns.dispatch.jit import asks, dispatching, is_jitted, runs_a_loop, takes_gradients, trains
+from fusionlint.patterns.dispatch.read_at_once import asked_at_once, read_at_once
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.runs.often import is_method_of_a_loop, is_run_often, runs_often
@@ -150,10 +151,13 @@ def truths_read_apart(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     # Several in one condition are one finding.
     if next(call for call in calls(_condition(node, source)) if _asked(call, source)) is node:
+        edits = asked_at_once(node, source)
         yield source.finding(
             node,
             "the host waits for one truth after the other",
             write=f"`{asked}(jax.device_get([... for ...]))`, which starts all copies before it waits",
+            edits=edits,
+            safe=bool(edits),
         )
 
 
@@ -293,4 +297,5 @@ def _finding(found: list[Read], source: Source) -> Finding:
         message = "the host waits for " + ", then for ".join(f"`{name}`" for name in names)
         at_once = f"`jax.device_get(({', '.join(names)}))`"
     write = f"{at_once}, which starts all copies before it waits for the first"
-    return source.finding(found[0].node, message, write=write)
+    edits = read_at_once(found, source)
+    return source.finding(found[0].node, message, write=write, edits=edits, safe=bool(edits))

@@ -11,6 +11,9 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, inside, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
+from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.round import axes_joined
 from fusionlint.rule import Rule
@@ -44,7 +47,7 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_of_an_array(node, source) or _are_of_texts(node, source):
         return
-    choice = _choice(node)
+    choice = _choice(node, source)
     where = beside(node.func, "where", source)
     if choice is None or where is None or len(choice.conditions) > _MOST:
         yield source.finding(node, message, write="jnp.where, one inside the other, the first condition outermost")
@@ -119,12 +122,30 @@ def _of_scalars(node: cst.Call) -> str:
     return "; around functions that loop or branch, which are written for one number, jnp.vectorize"
 
 
-def _choice(node: cst.Call) -> _Choice | None:
-    conditions = _written_out(argument(node, 0, "condlist"))
-    choices = _written_out(argument(node, 1, "choicelist"))
+def _choice(node: cst.Call, source: Source) -> _Choice | None:
+    conditions = _listed(argument(node, 0, "condlist"), node, source)
+    choices = _listed(argument(node, 1, "choicelist"), node, source)
     if not has_only(node, 3, "condlist", "choicelist", "default") or not conditions or len(conditions) != len(choices):
         return None
     return _Choice(conditions, choices, argument(node, 2, "default"))
+
+
+def _listed(node: cst.BaseExpression | None, there: cst.Call, source: Source) -> tuple[cst.BaseExpression, ...]:
+    """The elements of a list that is written out, there or by lines that are for that alone."""
+    if isinstance(node, cst.Name) and _is_for_it_alone(node, source):
+        listed = _written_out(source.value(node))
+        return listed if all(is_same_at(each, there, source) for each in listed) else ()
+    return _written_out(node)
+
+
+def _is_for_it_alone(read: cst.Name, source: Source) -> bool:
+    """Whether a line of its own writes a list that nothing else reads."""
+    statement = assignment(source.written(read), source)
+    if statement is None or len(source.uses(read)) != 2 or whole_line(statement, source) is None:
+        return False
+    names_some = any(isinstance(part, cst.NamedExpr) for part in inside(statement))
+    is_beside = source.function(statement) is source.function(read) is not None
+    return is_beside and not names_some and not source.has_comment(statement)
 
 
 def _is_of_an_array(node: cst.Call, source: Source) -> bool:
@@ -158,8 +179,14 @@ def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, .
 
 
 def _fix(node: cst.Call, nest: Part, source: Source) -> tuple[Edit, ...]:
+    """The nest, and no longer the lines that list what is in it."""
     named = any(isinstance(part, cst.NamedExpr) for part in inside(node))
-    return () if named or holds_comment(node) else (in_place_of(node, nest, source),)
+    if named or holds_comment(node):
+        return ()
+    given = (argument(node, 0, "condlist"), argument(node, 1, "choicelist"))
+    lists = (assignment(source.written(each), source) for each in given if isinstance(each, cst.Name))
+    lines = [whole_line(each, source) for each in lists if each is not None]
+    return (*(Edit(line, "") for line in lines if line is not None), in_place_of(node, nest, source))
 
 
 def _is_float(literal: cst.BaseExpression) -> bool:

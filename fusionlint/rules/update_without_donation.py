@@ -22,7 +22,15 @@ from fusionlint.patterns.dispatch.handed_out import (
 )
 from fusionlint.patterns.dispatch.host import is_short
 from fusionlint.patterns.dispatch.jit import asks, trains
-from fusionlint.patterns.donation.advice import TWICE, copy_before, donate, donated_arguments, in_order
+from fusionlint.patterns.donation.advice import (
+    TWICE,
+    copy_before,
+    donate,
+    donated_arguments,
+    in_order,
+    is_free,
+    keywords,
+)
 from fusionlint.patterns.donation.dropped import is_state_dropped
 from fusionlint.patterns.donation.equinox import FILTER_JIT, is_equinox
 from fusionlint.patterns.donation.first_values import is_of_numbers
@@ -39,6 +47,7 @@ from fusionlint.patterns.donation.large_states import (
 from fusionlint.patterns.donation.narrow import are_all_narrow
 from fusionlint.patterns.donation.of_norms import is_of_norms
 from fusionlint.patterns.donation.replaced import given_at
+from fusionlint.patterns.donation.written import told
 from fusionlint.patterns.runs.all_calls import calls_of_function, calls_of_method, calls_of_name
 from fusionlint.patterns.runs.often import is_run_often, runs_often
 from fusionlint.patterns.runs.pmapped import is_mapped_over_devices
@@ -238,14 +247,17 @@ def _finding(
     if is_beside_its_model(names.values(), handed) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
     what = " and ".join(f"`{name}`" for name in names.values())
-    is_written = are_caches(names.values())
+    is_written, order = are_caches(names.values()), in_order(calls, names, source)
+    said = keywords(node, names, calls[0], offset, donated, source)
+    is_all = said is not None and not order and is_free(given, source)
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
         write=donate(node, names, calls[0], offset, donated, source)
         + ": the results take the memory of those arguments"
         + ("" if is_written else f"; {copy_before(given, source)}")
-        + in_order(calls, names, source),
+        + order,
+        edits=told(node, said, source) if is_all and said is not None else (),
         pair=1 if is_written else 0,
     )
 

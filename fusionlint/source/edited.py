@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from itertools import combinations
+from textwrap import dedent
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
@@ -37,6 +38,18 @@ def names_in(text: str) -> set[str]:
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} - {"_"}
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return read - written - {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def bound_by(text: str) -> set[str]:
+    """The names that lines of a fix give to something: `import jax.numpy as jnp`, `kept = jax.device_get(x)`."""
+    try:
+        lines = ast.parse(dedent(text)).body
+    except (SyntaxError, ValueError):
+        return set()
+    imported = (one for line in lines if isinstance(line, ast.Import) for one in line.names)
+    targets = (target for line in lines if isinstance(line, ast.Assign) for target in line.targets)
+    written = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return written | {one.asname or one.name.partition(".")[0] for one in imported}
 
 
 def with_names(text: str) -> str:

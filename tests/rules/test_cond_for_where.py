@@ -128,7 +128,10 @@ def summed(a, n):
 @pytest.mark.parametrize(
     ("branches", "advice"),
     [
-        ("lambda s: s.replace(pc=s.pc + 2), lambda s: s", "s.replace(pc=jnp.where(p, new, s.pc))"),
+        (
+            "lambda s: s.replace(pc=s.pc + 2), lambda s: s",
+            "state.replace(pc=jnp.where(k == 3, state.pc + 2, state.pc))",
+        ),
         (
             "lambda s: s.replace(target_params=s.params), lambda s: s",
             "s.replace(target_params=jax.tree.map(lambda a, b: jnp.where(p, a, b), new, s.target_params))",
@@ -136,9 +139,9 @@ def summed(a, n):
         ("lambda s: s, lambda s: s._replace(a=s.a * 2, b=s.b)", "s._replace(a=jnp.where(p, new, s.a), ...)"),
         (
             "lambda _: more, lambda s: s.replace(pc=0)",
-            "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)",
+            "jnp.where(k == 3, more, state.replace(pc=0))",
         ),
-        ("lambda _: state, lambda _: state.replace(pc=0)", "state.replace(pc=jnp.where(p, new, state.pc))"),
+        ("lambda _: state, lambda _: state.replace(pc=0)", "state.replace(pc=jnp.where(k == 3, state.pc, 0))"),
         (
             "lambda s: s.replace(pc=s.pc + 2), lambda s: s.replace(pc=0)",
             "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)",

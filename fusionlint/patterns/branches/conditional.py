@@ -72,7 +72,7 @@ def _branch(node: cst.BaseExpression, source: Source) -> Branch | None:
 
 def is_unchanged(branch: Branch) -> bool:
     """Whether a branch hands on what it is given and does nothing: `lambda x: x`, `lambda: (state.a, b)`."""
-    if isinstance(branch.function, cst.FunctionDef) and not _only_returns(branch.function):
+    if isinstance(branch.function, cst.FunctionDef) and not only_returns(branch.function):
         return False
     return is_handed_on(branch.result)
 
@@ -82,7 +82,8 @@ def is_nothing(branch: Branch) -> bool:
     return is_none(branch.result)
 
 
-def _only_returns(function: cst.FunctionDef) -> bool:
+def only_returns(function: cst.FunctionDef) -> bool:
+    """Whether a def does no more than to return something."""
     statements = [
         part
         for line in function.body.body

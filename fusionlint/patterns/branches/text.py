@@ -4,68 +4,46 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.lazily import regex
-from fusionlint.patterns.branches.conditional import Branch, Conditional, conditional, is_unchanged
-from fusionlint.patterns.code.at import inside, names_in
-from fusionlint.patterns.code.calls import REPLACES, as_argument
+from fusionlint.finding import Edit, Location
+from fusionlint.patterns.branches.conditional import (
+    CONDITIONALS,
+    Branch,
+    Conditional,
+    conditional,
+    is_unchanged,
+    only_returns,
+)
+from fusionlint.patterns.code.at import inside, is_literal, listed, names_in
+from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.elementwise import is_elementwise
-from fusionlint.patterns.code.functions import parameters
+from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_scalar_literal
+from fusionlint.source.fix import apply
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import holds_comment
+from fusionlint.source.walk import dotted, holds_comment
 
 _ASKS = (
     "all any isnan isinf isfinite allclose isclose array_equal logical_and logical_or logical_not logical_xor"
     " equal not_equal less less_equal greater greater_equal"
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
-# What is called so is a tree of arrays.
-_TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
+_NO_STAR = (None, cst.MaybeSentinel.DEFAULT)
 _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 
 
-def as_where(found: Conditional, source: Source) -> Part | None:
-    """`jnp.where(test, a, b)` for a `cond` of two lambdas; None where a branch may return a tree, where names would
-    have to change, or where a comment would be lost."""
-    numpy = source.alias_at(found.call, "jax.numpy")
-    if numpy is None or found.is_switch or len(found.branches) != 2 or holds_comment(found.call):
+def as_where(found: Conditional, numpy: str, source: Source) -> Part | None:
+    """`jnp.where(test, a, b)` for a `cond` of expressions, where `numpy` is `jnp`; None where a branch may return a
+    tree, where names would have to change, or where a comment would be lost."""
+    if found.is_switch or len(found.branches) != 2 or holds_comment(found.call):
         return None
-    if not any(_is_array(branch.result, source) for branch in found.branches):
+    if not any(is_array(branch.result, source) for branch in found.branches):
         return None
     if (truth := _as_test(found, numpy, source)) is not None:
         return truth
-    parts = [part for branch in found.branches if (part := _text(branch, found, source)) is not None]
+    parts = [part for branch in found.branches if (part := _text(branch, found, numpy, source)) is not None]
     return Called(f"{numpy}.where", (as_argument(found.test, source), *parts)) if len(parts) == 2 else None
-
-
-def of_fields(found: Conditional, numpy: str) -> str | None:
-    """`state.replace(x=jnp.where(p, new, state.x))`, where one branch replaces fields and the other none: of a whole
-    tree, all that stays as it was would be chosen too."""
-    for branch in found.branches:
-        match branch.result:
-            case cst.Call(func=cst.Attribute(value=cst.Name(whole), attr=cst.Name(method)), args=[*args]) if (
-                method in REPLACES and args and all(arg.keyword is not None for arg in args)
-            ):
-                if any(is_unchanged(other) and _is_same(whole, branch, other) for other in found.branches):
-                    fields = [arg.keyword.value for arg in args if arg.keyword is not None]
-                    old = f"{whole}.{fields[0]}"
-                    chosen = f"{numpy}.where(p, new, {old})"
-                    if _TREE.search(fields[0]):
-                        chosen = f"jax.tree.map(lambda a, b: {numpy}.where(p, a, b), new, {old})"
-                    return f"{whole}.{method}({fields[0]}={chosen}{', ...' if fields[1:] else ''})"
-    return None
-
-
-def _is_same(whole: str, branch: Branch, other: Branch) -> bool:
-    """Whether `other` hands on what `branch` calls `whole`: the same name of the code around both, or what both are
-    given at the same place."""
-    handed = other.result.value if isinstance(other.result, cst.Name) else ""
-    ours, theirs = ([each.name.value for each in parameters(one.function)] for one in (branch, other))
-    if whole in ours and handed in theirs:
-        return ours.index(whole) == theirs.index(handed)
-    return handed == whole and whole not in ours and handed not in theirs
 
 
 def _as_test(found: Conditional, numpy: str, source: Source) -> str | None:
@@ -88,17 +66,115 @@ def _is_truth(test: cst.BaseExpression, source: Source) -> bool:
     return source.calls(meant, *_TRUTHS)
 
 
-def _text(branch: Branch, found: Conditional, source: Source) -> Part | None:
-    function = branch.function
+def _text(branch: Branch, found: Conditional, numpy: str, source: Source) -> Part | None:
+    """One value of a choice of arrays; of several none."""
     nested = conditional(branch.result, source)
-    if not isinstance(function, cst.Lambda) or not _keeps_names(function, found, source):
+    if nested is not None and isinstance(branch.function, cst.Lambda):
+        return as_where(nested, numpy, source) if _keeps_names(branch.function, found, source) else None
+    if isinstance(branch.result, cst.Tuple | cst.List):
         return None
-    if nested is not None:
-        return as_where(nested, source)
-    inner = (part for part in inside(branch.result) if isinstance(part, cst.Call))
-    if isinstance(branch.result, cst.Tuple) or any(conditional(part, source) for part in inner):
+    return branch_text(branch, found, source)
+
+
+def branch_text(branch: Branch, found: Conditional, source: Source) -> str | None:
+    """What a branch gives, as an expression where the conditional stands: what a lambda, or a def that does no more,
+    returns, or a call of a def. None where names would have to change, or a comment would be lost."""
+    function, told = branch.function, _operands(found, source)
+    if isinstance(function, cst.Lambda) or is_unchanged(branch):
+        text = _inlined(branch, found, source)
+        if text is not None or isinstance(function, cst.Lambda):
+            return text
+    given = _given(branch, found, source)
+    name = dotted(given) if given is not None else ""
+    if not name or told is None or _branches(function.body, source):
         return None
-    return as_argument(branch.result, source)
+    return f"{name}({', '.join(told)})"
+
+
+def _branches(node: cst.CSTNode, source: Source) -> bool:
+    """Whether another conditional stands in `node`: that has to be written otherwise first."""
+    return any(isinstance(part, cst.Call) and source.calls(part, *CONDITIONALS) for part in inside(node))
+
+
+def _given(branch: Branch, found: Conditional, source: Source) -> cst.BaseExpression | None:
+    """The name by which the conditional was handed a branch."""
+    told = (listed(source.meant(found.call.args[1].value)) or []) if found.is_switch else []
+    several = told or [arg.value for arg in found.call.args[1:3]]
+    place = next((i for i, each in enumerate(found.branches) if each is branch), None)
+    given = several[place] if place is not None and len(several) == len(found.branches) else None
+    is_there = given is not None and (not found.is_switch or source.function(given) is source.function(found.call))
+    return given if is_there else None
+
+
+def _operands(found: Conditional, source: Source) -> list[str] | None:
+    """What the branches are handed, as arguments; None for numbers, which a conditional makes arrays of."""
+    if any(arg.keyword is not None and arg.keyword.value == "operands" for arg in found.operands):
+        return None
+    if any(is_literal(arg.value) for arg in found.operands):
+        return None
+    return [f"{arg.star}{as_argument(arg.value, source)}" for arg in found.operands]
+
+
+def _inlined(branch: Branch, found: Conditional, source: Source) -> str | None:
+    """What the function returns, with what it is handed in the place of its parameters."""
+    return None if _branches(branch.result, source) else part_of(branch.result, branch, found, source)
+
+
+def part_of(node: cst.BaseExpression | cst.BaseSlice, branch: Branch, found: Conditional, source: Source) -> str | None:
+    """The same of a part of that."""
+    if isinstance(branch.function, cst.FunctionDef) and not only_returns(branch.function):
+        return None  # what it has computed before is not there
+    renamed = _renamed(branch.function, found, source)
+    if renamed is None or holds_comment(node):
+        return None
+    text = as_argument(node, source) if isinstance(node, cst.BaseExpression) else source.code(node)
+    if not renamed:
+        return text
+    if isinstance(node, cst.Name):
+        return renamed.get(node, text)
+    start, within = source.location(node), {*inside(node)}
+    edits = [Edit(_from(start, source.location(read)), new) for read, new in renamed.items() if read in within]
+    code = apply(source.code(node), edits)
+    return f"({code})" if text != source.code(node) else code
+
+
+def _from(start: Location, where: Location) -> Location:
+    """A place of a text that begins at `start`."""
+    lines = (where.line - start.line + 1, where.end_line - start.line + 1)
+    columns = [
+        column - start.column + 1 if line == 1 else column
+        for line, column in zip(lines, (where.column, where.end_column), strict=True)
+    ]
+    return Location(start.path, lines[0], columns[0], lines[1], columns[1])
+
+
+def _renamed(function: Function, found: Conditional, source: Source) -> dict[cst.CSTNode, str] | None:
+    """The reads of parameters that have other names where the conditional stands, and what each is there; None where
+    that is not seen, or another name would mean something else."""
+    if isinstance(function, cst.Lambda) and _keeps_names(function, found, source):
+        return {}
+    if not _is_the_same_there(function, found, source) or function.params.star_arg not in _NO_STAR:
+        return None
+    changed: dict[cst.CSTNode, str] = {}
+    for place, parameter in enumerate(parameters(function)):
+        reads = source.reads(parameter.name)
+        if not reads:
+            continue
+        given = found.operands[place] if place < len(found.operands) else None
+        if given is None or given.star or not isinstance(given.value, cst.Name | cst.Attribute):
+            return None
+        if any(source.function(read) is not function for read in reads):
+            return None
+        changed.update((read, source.code(given.value)) for read in reads)
+    return changed
+
+
+def _is_the_same_there(function: Function, found: Conditional, source: Source) -> bool:
+    """Whether what a branch reads, but for its parameters, means the same where the conditional stands."""
+    names = {parameter.name.value for parameter in parameters(function)}
+    used = {part.value for part in names_in(function.body)} - names
+    there, here = source.body_scope(function), source.scope(found.call)
+    return all(source.facts.lookup(there, name) == source.facts.lookup(here, name) for name in used)
 
 
 def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bool:
@@ -116,11 +192,11 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
     return all(name not in used or (i < len(given) and given[i] == name) for i, name in enumerate(names))
 
 
-def _is_array(node: cst.BaseExpression, source: Source) -> bool:
+def is_array(node: cst.BaseExpression, source: Source) -> bool:
     """Whether an expression is one array or number, and no tree of them: names stand for what they were given."""
     node = source.meant(node)
     if is_scalar_literal(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
         return True
     if isinstance(node, cst.Call) and (nested := conditional(node, source)):
-        return any(_is_array(branch.result, source) for branch in nested.branches)
+        return any(is_array(branch.result, source) for branch in nested.branches)
     return kind(node, source) == "array" or (isinstance(node, cst.Call) and is_elementwise(node, source))

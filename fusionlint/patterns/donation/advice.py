@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox
-from fusionlint.patterns.donation.first_values import held_twice
+from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox, told_alone
+from fusionlint.patterns.donation.first_values import held_twice, is_read_elsewhere
 from fusionlint.patterns.donation.given_up import Names, useless
 from fusionlint.patterns.donation.one_again import made_one_again
 from fusionlint.patterns.donation.replaced import replaced
@@ -41,10 +41,24 @@ def donate(
     """What to donate: `names`, and with them what is donated already and is replaced."""
     if is_equinox(node, source):
         return all_but_the_first(call, names, source)
-    used = donated & replaced(call, source).keys()
-    advice = donated_arguments(sorted({*used, *names}, key=str) if used else names, offset)
+    advice = donated_arguments(_all(names, call, donated, source), offset)
     batch = " and ".join(f"`{each}`" for each in useless(donated, call, source))
     return f"{advice}, and not {batch}, which no result replaces" if batch else advice
+
+
+def keywords(
+    node: cst.Call | cst.Name, names: Names, call: cst.Call, offset: int, donated: frozenset[int], source: Source
+) -> str | None:
+    """The same as the keywords of the jit alone; None where the step has to take its arguments in another order."""
+    if is_equinox(node, source):
+        return told_alone(call, names)
+    return donated_arguments(_all(names, call, donated, source), offset)
+
+
+def _all(names: Names, call: cst.Call, donated: frozenset[int], source: Source) -> list[int | str]:
+    """`names`, and with them what is donated already and is replaced."""
+    used = donated & replaced(call, source).keys()
+    return sorted({*used, *names}, key=str) if used else [*names]
 
 
 def donated_arguments(names: Iterable[int | str], offset: int) -> str:
@@ -62,6 +76,16 @@ def _one_or_all(values: Sequence[str]) -> str:
 def copy_before(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
     """What has to be copied of what the calls are `given`, and where: jax deletes that, and donates no buffer twice."""
     return f"{_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}"
+
+
+def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> bool:
+    """Whether nothing has to be copied of what the calls are `given`, as far as can be seen."""
+    return (
+        not any(is_of_a_caller(a, call, source) or held_twice(a, call, source) for call, a in given)
+        and not any(is_read_elsewhere(a, call, source) for call, a in given)
+        and not _again(given, source)
+        and not _made_with_one_twice(source)
+    )
 
 
 def in_order(calls: Iterable[cst.Call], names: Names, source: Source) -> str:

@@ -12,8 +12,9 @@ import libcst as cst
 
 from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.code.functions import function_named, returns_of
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.dispatch.jit import is_jitted
-from fusionlint.patterns.runs.from_callers import given_by_callers
+from fusionlint.patterns.runs.from_callers import given_by_callers, handed_by_callers
 from fusionlint.patterns.values.how_many import how_many
 from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
@@ -22,17 +23,74 @@ from fusionlint.source.walk import dotted
 _DEPTH = 4
 # Fewer numbers than these, a megabyte of float32, nobody misses.
 _FEW = 2**18
+# What a state of flax is told that it holds besides.
+_NO_ARRAYS = frozenset(("apply_fn", "tx"))
 # What has as many numbers as space has axes, or one more.
 _OF_SPACE = frozenset(("position", "quaternion", "rotation", "translation", "orientation", "scale"))
 
 
 def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
     """The array, as it is written, that the first value of `argument` holds twice: `State(params, target=params)`."""
-    for value in first_values(argument, call, source):
+    for value in _firsts(argument, call, source):
         for made in _made(value, source, _DEPTH):
             if (found := _twice(made, source)) is not None:
                 return found
     return None
+
+
+def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether what the first value of `argument` is put together of, `State(params, key)`, is read again, by its own
+    name, once a call has run."""
+    firsts = (value for value in first_values(argument, call, source) if not _is_of_result(value, call, source))
+    parts = (part for value in firsts for part in _held_by(value, source, _DEPTH))
+    again = [loop for loop in source.ancestors(call) if isinstance(loop, cst.For | cst.While)]
+    reads = (use for part in parts for use in source.uses(part) if not use.is_write)
+    return any(
+        use.order > source.order(call) or any(loop in source.ancestors(use.node) for loop in again)
+        for use in reads
+        if call not in source.ancestors(use.node)
+    )
+
+
+def _is_of_result(value: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether this is what `call` returned, or a part of it: `state = out.state`, of `out = step(state)`."""
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    return isinstance(value, cst.Name) and stored_in(value, source) is call
+
+
+def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Name]:
+    """The variables whose arrays an object, a dict or a tuple holds, that is written out; what is called and what
+    updates are no arrays."""
+    match value:
+        case cst.Name() if isinstance(meant := source.value(value), cst.Name | cst.Dict | cst.Tuple | cst.Call):
+            yield value
+            if depth and not (isinstance(meant, cst.Call) and not _keeps(meant.func, source)):
+                yield from _held_by(meant, source, depth - 1)
+        case cst.Name() if not source.is_never_assigned(value) or source.parameter(value) is not None:
+            yield value
+        case cst.Attribute(value=owner):
+            yield from _held_by(owner, source, 0)
+        case cst.Dict(elements=elements) | cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _held_by(element.value, source, depth)
+        case cst.Call(func=function, args=args) if _keeps(function, source):
+            for arg in args:
+                if not (arg.keyword is not None and arg.keyword.value in _NO_ARRAYS):
+                    yield from _held_by(arg.value, source, depth)
+
+
+def _keeps(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether this makes an object of what it is handed: jax's own functions that begin so make arrays."""
+    return _is_constructor(function) and not (source.qualified_name(function) or "").startswith("jax.")
+
+
+def _firsts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """The first values of a variable, and of what callers hand over for it."""
+    yield from first_values(argument, call, source)
+    for outer, arg in handed_by_callers(argument, call, source):
+        if not arg.star:
+            yield from first_values(arg.value, outer, source)
 
 
 def is_of_numbers(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -73,21 +131,27 @@ def first_values(argument: cst.BaseExpression, call: cst.Call, source: Source) -
         written = (source.parent(node) for node in source.fields_called(dotted(argument), owner))
     for target in written:
         if isinstance(target, cst.Element):
-            yield from _beside(target, source)
+            yield from _beside(target, call, source)
             continue
         statement = source.parent(target) if isinstance(target, cst.AssignTarget) else target
         if isinstance(statement, cst.Assign) and statement.value is not call:
             yield statement.value
 
 
-def _beside(target: cst.Element, source: Source) -> Iterator[cst.BaseExpression]:
-    """What stands where `target` does, in `a, b = 1, 2`."""
+def _beside(target: cst.Element, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands where `target` does, in `a, b = 1, 2`, or in what a function of the file returns."""
     targets = source.parent(target)
     above = source.parent(targets) if targets is not None else None
     statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
     match targets, statement:
         case cst.Tuple(elements=names), cst.Assign(value=cst.Tuple(elements=values)) if len(names) == len(values):
             yield values[list(names).index(target)].value
+        case cst.Tuple(elements=names), cst.Assign(value=cst.Call(func=function) as made) if made is not call:
+            defined = function_named(function, source)
+            returned = returns_of(defined, source) if isinstance(defined, cst.FunctionDef) else ()
+            for each in returned if not is_jitted(function, source) else ():
+                if isinstance(each.value, cst.Tuple) and len(each.value.elements) == len(names):
+                    yield each.value.elements[list(names).index(target)].value
 
 
 def _made(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Call]:

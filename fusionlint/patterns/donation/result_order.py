@@ -8,6 +8,7 @@ before it a GPU copies it, 10 launches and 176 MB become 14 and 244 MB; returned
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -17,6 +18,7 @@ from fusionlint.patterns.donation.replaced import names_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+_KEY = regex(r"(^|[._])(rngs?|(\w+_)?keys?)\d*$", re.I)
 # What has the shapes of the parameters: themselves, an optimizer's state, gradients.
 _ALIKE = regex(r"(^|[._])(\w+_)?(params?|weights|theta|model|state|grads?|gradients?)$")
 
@@ -32,6 +34,6 @@ def comes_late(call: cst.Call, donated: Sequence[str], source: Source) -> bool:
     if sorted(own) != sorted(donated):
         return False  # it is stored by a later line, or handed out as a part of something
     behind = [name for name in results[: results.index(own[-1])] if name not in donated]
-    # What goes round as well may be the model, whatever it is called.
-    handed = {dotted(arg.value) for arg in call.args}
+    # What goes round as well may be the model, whatever it is called, unless it is a key.
+    handed = {name for name in (dotted(arg.value) for arg in call.args) if not _KEY.search(name)}
     return own != [*donated] or any(name in handed or _ALIKE.search(name) for name in behind)

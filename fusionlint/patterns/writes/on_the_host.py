@@ -1,0 +1,121 @@
+"""How a loop of host code writes places of a numpy array in place of one of jax.
+
+In: the writes of a loop, each by a statement of its own. Out: the edits that make the array one of numpy before the
+outermost loop that only writes to it, write to it where it stands, and make it one of jax again behind that loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from fusionlint.finding import Edit, Location
+from fusionlint.patterns.code.at import Write, at_write, inside, place_of
+from fusionlint.patterns.code.calls import as_argument
+from fusionlint.patterns.code.imports import imported, numpy_of_jax
+from fusionlint.patterns.code.unpacked import assignment
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.source.tree import Source
+from fusionlint.source.variables import Use
+
+_OPERATORS = {"set": "=", "add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
+# What stands for one place, so that no place comes twice.
+_ONE = (cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Name)
+
+
+def on_the_host(writes: Sequence[Write], loop: cst.For, source: Source) -> tuple[Edit, ...]:
+    """The edits for all arrays that `writes`, of a loop, are of."""
+    arrays = {write.array.value: write.array for write in writes if isinstance(write.array, cst.Name)}
+    numpy, jnp = imported("numpy", loop, source), numpy_of_jax(loop, source)
+    if not arrays or numpy is None or jnp is None or (numpy.edits and jnp.edits):
+        return ()
+    around = _outermost(list(arrays.values()), loop, source)
+    statements = [_written_by(use.node, source) for array in arrays.values() for use in _within(array, around, source)]
+    if any(statement is None for statement in statements):
+        return ()
+    where = source.location(around)
+    head = source.line(where.line)
+    blanks, end = head[: where.column - 1], "\r\n" if head.endswith("\r\n") else "\n"
+    if blanks.strip() or not source.line(where.end_line).endswith("\n"):
+        return ()
+    made = {name: _where_it_is_made(array, around, source) for name, array in arrays.items()}
+    before = "".join(f"{blanks}{name} = {numpy.name}.array({name}){end}" for name in arrays if made[name] is None)
+    behind = "".join(f"{blanks}{name} = {jnp.name}.asarray({name}){end}" for name in arrays)
+    edits = {}
+    for statement in statements:
+        if statement is None or (text := _in_place(statement, source)) is None:
+            return ()
+        edits[statement] = source.replace(statement, text)
+    return (
+        *numpy.edits,
+        *jnp.edits,
+        *(source.replace(v, f"{numpy.name}.array({source.code(v)})") for v in made.values() if v is not None),
+        *((Edit(Location(source.path, where.line, 1, where.line, 1), before),) if before else ()),
+        *edits.values(),
+        Edit(Location(source.path, where.end_line + 1, 1, where.end_line + 1, 1), behind),
+    )
+
+
+def _where_it_is_made(array: cst.Name, around: cst.For, source: Source) -> cst.BaseExpression | None:
+    """What a line of the same block, and nothing behind it, writes to an array before the loop."""
+    before = [use for use in source.uses(array) if use.order < source.order(around.body)]
+    outside = [use for use in before if around not in source.ancestors(use.node)]
+    made = assignment(outside[-1].node, source) if outside and outside[-1].is_write else None
+    if made is None or len(made.targets) != 1 or not isinstance(made.value, cst.Call) or source.has_comment(made):
+        return None
+    line = source.parent(made)
+    return made.value if line is not None and source.parent(line) is source.parent(around) else None
+
+
+def _within(array: cst.Name, around: cst.For, source: Source) -> list[Use]:
+    return [use for use in source.uses(array) if around in source.ancestors(use.node)]
+
+
+def _outermost(arrays: Sequence[cst.Name], loop: cst.For, source: Source) -> cst.For:
+    """The outermost of the loops right around `loop` in which nothing is asked of the arrays but such writes."""
+    found = loop
+    for below, above in source.outward(loop):
+        if isinstance(above, cst.FunctionDef | cst.Lambda | cst.ClassDef | cst.Module):
+            break
+        if isinstance(above, cst.IndentedBlock):
+            continue
+        uses = (use for array in arrays for use in _within(array, above, source)) if isinstance(above, cst.For) else ()
+        if not isinstance(above, cst.For) or below is not above.body:
+            break
+        if not all(_written_by(use.node, source) is not None for use in uses):
+            break
+        found = above
+    return found
+
+
+def _written_by(name: cst.Name, source: Source) -> cst.Assign | None:
+    """The statement `x = x.at[i].set(v)` that `name` is one of the two `x` of."""
+    target = assignment(name, source)
+    line = target if target is not None else source.nearest(name, cst.Assign)
+    match line:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(written))], value=value):
+            write = at_write(value)
+            is_own = write is not None and isinstance(write.array, cst.Name) and write.array.value == written
+            is_one = write is not None and (target is not None or write.array is name)
+            return line if is_own and is_one else None
+    return None
+
+
+def _in_place(statement: cst.Assign, source: Source) -> str | None:
+    """`x[i] = v`, of a value that is on the host already: for one of jax each write would wait."""
+    write = at_write(statement.value)
+    if write is None or write.value is None or len(write.call.args) != 1 or source.has_comment(statement):
+        return None
+    operator = _OPERATORS.get(write.method)
+    if operator is None or kind(write.value, source) not in ("scalar", "numpy"):
+        return None
+    if operator != "=" and not all(isinstance(part, _ONE) and _is_number(part, source) for part in write.index):
+        return None  # of places that come twice `+=` adds once
+    if any(isinstance(part, cst.NamedExpr | cst.Await | cst.Yield) for part in inside(statement)):
+        return None
+    return f"{source.code(write.array)}[{place_of(write, source)}] {operator} {as_argument(write.value, source)}"
+
+
+def _is_number(part: cst.CSTNode, source: Source) -> bool:
+    return isinstance(part, cst.BaseExpression) and kind(part, source) == "scalar"
