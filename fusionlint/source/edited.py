@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 # A name that advice makes up, `«k»`; and any name.
 _MADE_UP = regex(r"«(\w+)»")
 _NAME = regex(r"(?<![\w.«])[A-Za-z_]\w*")
+_IMPORT = regex(r"import (\w+)(?:[\w.]* as (\w+))?\s+")
 
 
 def overlap(one: Edit, other: Edit) -> bool:
@@ -37,6 +38,12 @@ def names_in(text: str) -> set[str]:
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} - {"_"}
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return read - written - {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def imported_by(text: str) -> str:
+    """The name that a line which a fix adds, `import jax.numpy as jnp`, gives to a module; "" of other code."""
+    found = _IMPORT.fullmatch(text)
+    return found[2] or found[1] if found else ""
 
 
 def with_names(text: str) -> str:

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.lazily import regex
 from fusionlint.rule import Where
-from fusionlint.source.edited import are_apart, names_in, with_names
+from fusionlint.source.edited import are_apart, imported_by, names_in, with_names
 from fusionlint.source.meanings import Meanings
 from fusionlint.source.places import At, Place
 from fusionlint.source.traced import Context, is_idle
@@ -117,10 +117,11 @@ class Source(Meanings):
         return not any(f"{self.project.qualified_name(place, word)}.".startswith("jax.") for word in unsure)
 
     def _can_make(self, node: cst.CSTNode, edits: Sequence[Edit]) -> bool:
-        """Whether no two edits of one fix meet, and the names that they bring along mean something at `node`, and not
-        a variable in the place of a module or of a function of Python's."""
+        """Whether no two edits of one fix meet, and the names that they bring along mean something at `node`, or are
+        imported by one of them, and not a variable in the place of a module or of a function of Python's."""
         brought = {name for edit in edits for name in names_in(edit.text) - set(_NAME.findall(self._text_at(edit[0])))}
-        is_known = all(self._is_known(name, self.scope(node)) for name in brought)
+        imported = {imported_by(edit.text) for edit in edits}
+        is_known = all(self._is_known(name, self.scope(node)) for name in brought - imported)
         return are_apart(edits) and is_known and self._can_hold(node, edits) and self._comes_back
 
     def _can_hold(self, node: cst.CSTNode, edits: Sequence[Edit]) -> bool:

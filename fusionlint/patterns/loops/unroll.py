@@ -13,6 +13,7 @@ from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import constant, inside, is_none
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.loops.step import Step, step_over_rows
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -36,12 +37,13 @@ class Rolled(NamedTuple):
         return "each step is" if self.given is None else f"every {source.code(self.given)} steps are"
 
     def edits(self, unroll: str, source: Source) -> tuple[Edit, ...]:
-        if not source.alias_at(self.scan, "jax"):
+        jax = imported("jax", self.scan, source)
+        if jax is None:
             return ()
         unroll = quoted(unroll, source)
         if self.given is not None:
-            return (source.replace(self.given, unroll),)
-        return (added(self.scan, f"unroll={unroll}", source),)
+            return (*jax.edits, source.replace(self.given, unroll))
+        return (*jax.edits, added(self.scan, f"unroll={unroll}", source))
 
 
 def rolled(scan: cst.Call, source: Source) -> Rolled | None:
