@@ -15,7 +15,8 @@ from fusionlint.source.texts import is_notebook
 from fusionlint.source.tree import Source
 
 # How each is imported, under the name that most files give it.
-_LINES = {"jax": "import jax", "jax.numpy": "import jax.numpy as jnp", "functools": "import functools"}
+_LINES = {"jax": "import jax", "jax.numpy": "import jax.numpy as jnp", "functools": "import functools",
+          "numpy": "import numpy as np"}  # fmt: skip
 _IMPORT = regex(r"(import|from)\s+(?P<package>\w+)")
 
 
@@ -49,13 +50,18 @@ def numpy_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
 
 
 def _place(module: str, source: Source) -> Location | None:
-    """Where a line that imports `module` goes: above the first import of its package, of Python's own above any."""
+    """Where a line that imports `module` goes: above the first import of its package, of Python's own above any;
+    numpy's below jax's first ones."""
     if is_notebook(source.path):
         return None  # whose cells run in any order
-    package = module.partition(".")[0]
-    for first, *_ in source.facts.raw.statements:
+    package, below = module.partition(".")[0], 0
+    for first, last, *_ in source.facts.raw.statements:
         found = _IMPORT.match(source.line(first))
         above = found["package"] if found else ""
         if above == package or (above and package == "functools" and above != "__future__"):
             return Location(source.path, first, 1, first, 1)
-    return None
+        is_of_jax = package == "numpy" and above == "jax"
+        if below and not (is_of_jax and source.line(first).startswith("import")):
+            break
+        below = last + 1 if is_of_jax else below
+    return Location(source.path, below, 1, below, 1) if below else None
