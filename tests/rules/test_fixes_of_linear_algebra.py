@@ -91,3 +91,55 @@ def test_what_is_not_seen_to_be_rows_stays_a_product(product: str) -> None:
     code = f"{HEAD}def run(a, v):\n    return {product}\n"
     assert check_text(code.encode(), "m.py", Scope(("diag-then-matmul",)))
     assert fixed("diag-then-matmul", code) == code
+
+
+# inverse-then-matmul
+
+
+SOLVED = [
+    ("return jnp.linalg.inv(a) @ v", "return jnp.linalg.solve(a, v)"),
+    ("return jnp.dot(jnp.linalg.inv(a), w)", "return jnp.linalg.solve(a, w)"),
+    ("return -(jnp.linalg.inv(a) @ v)", "return -(jnp.linalg.solve(a, v))"),
+    ("return v @ jnp.linalg.inv(a + 3) @ v", "return v @ jnp.linalg.solve(a + 3, v)"),
+    ("return jnp.linalg.inv(a).T @ v", "return jnp.linalg.solve(a.mT, v)"),
+    ("return jnp.linalg.inv(a) @ a.T @ v, a.shape[1]", "return jnp.linalg.solve(a, a.T @ v), a.shape[1]"),
+    ("return jnp.linalg.inv(a) @ v @ w", "return jnp.linalg.solve(a, v) @ w"),
+    ("return (w.T - 1) @ jnp.linalg.inv(a)", "return jnp.linalg.solve(a.mT, (w.T - 1).mT).mT"),
+    ("return w.mT @ jnp.linalg.inv(a)", "return jnp.linalg.solve(a.mT, w).mT"),
+    ("return (a @ a.T) @ jnp.linalg.inv(a).T", "return jnp.linalg.solve(a, (a @ a.T).mT).mT"),
+    ("return jnp.arange(6.0) @ jnp.linalg.inv(a), w", None),
+    (
+        "s = a @ a.T + jnp.eye(6)\n    return a @ a.T @ jnp.linalg.inv(s)",
+        "s = a @ a.T + jnp.eye(6)\n    return jnp.linalg.solve(s.mT, (a @ a.T).mT).mT",
+    ),
+    (
+        "inverse = jnp.linalg.inv(a)\n    b = 2 * w\n    return inverse @ b",
+        "b = 2 * w\n    return jnp.linalg.solve(a, b)",
+    ),
+    ("inverse = jnp.linalg.inv(a)\n    a = 2 * a\n    return inverse @ a", None),
+    ("inverse = jnp.linalg.inv(a)  # once\n    return inverse @ v", None),
+    ("return w @ jnp.linalg.inv(a)", None),
+    ("return w.T @ jnp.linalg.inv(a)", None),
+    (
+        "f = jnp.linalg.cholesky(a @ a.T + jnp.eye(6))\n    return jnp.linalg.inv(f) @ w",
+        "f = jnp.linalg.cholesky(a @ a.T + jnp.eye(6))\n    return jax.scipy.linalg.solve_triangular(f, w, lower=True)",
+    ),
+    (
+        "f = jax.scipy.linalg.cholesky(a @ a.T + jnp.eye(6))\n    return (a - 1) @ jnp.linalg.inv(f).T, a[:, 1]",
+        "f = jax.scipy.linalg.cholesky(a @ a.T + jnp.eye(6))\n"
+        "    return jax.scipy.linalg.solve_triangular(f, (a - 1).mT).mT, a[:, 1]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), SOLVED)
+def test_a_system_is_solved_where_it_is_seen_what_to_transpose(before: str, after: str | None) -> None:
+    assert check_text(scaled(before).encode(), "m.py", Scope(("inverse-then-matmul",)))
+    assert fixed("inverse-then-matmul", scaled(before)) == scaled(after or before)
+
+
+def test_that_is_the_same_solution(tmp_path: Path) -> None:
+    shifted = [pair for pair in SOLVED if pair[1] is not None]
+    definite = "    a = a @ a.T + 20 * jnp.eye(6)\n"
+    codes = [tuple(scaled(body or "").replace("w):\n", f"w):\n{definite}") for body in pair) for pair in shifted]
+    assert_all_compute_the_same([(one, other) for one, other in codes], "run(f32[6,6], f32[6], f32[6,9])", tmp_path)

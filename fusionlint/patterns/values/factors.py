@@ -40,8 +40,6 @@ _TAKES = frozenset(
     + [_SCIPY + name for name in ("cholesky", "cho_factor", "solve", "solve_triangular", "lu_factor", "lu", "expm",
                                   "inv", "sqrtm", "eigh", "svd", "qr")]
 )  # fmt: skip
-# What is not, of a product with a vector in it.
-_INVERTS = frozenset(module + name for module in (_LINALG, _SCIPY) for name in ("inv", "cholesky", "solve", "slogdet"))
 # Which of what a decomposition returns are matrices.
 _PARTS = {
     **dict.fromkeys((_LINALG + "eigh", _SCIPY + "eigh", _LINALG + "eig"), (1,)),
@@ -73,7 +71,7 @@ def axes_of(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> Ax
         case cst.Subscript(value=whole, slice=slices):
             return _of_a_part(whole, elements(slices), source, depth)
         case cst.BinaryOperation(operator=cst.MatrixMultiply()):
-            return _of_a_product(_chain(node), source, depth)
+            return _of_a_product(_chain(node, source), source, depth)
         case cst.BinaryOperation(left=left, right=right):
             return _of_elementwise((left, right), source, depth)
         case cst.Call():
@@ -134,8 +132,8 @@ def _of_a_call(call: cst.Call, source: Source, depth: int) -> Axes | None:
     first = call.args[0].value if call.args else None
     if name in _MAKES or (name == "jax.numpy.transpose" and len(call.args) == 1):
         return "matrix"
-    if name in PRODUCTS and len(call.args) > 1:
-        return _of_a_product([arg.value for arg in call.args[:2]], source, depth)
+    if _operands(call, source):
+        return _of_a_product(_chain(call, source), source, depth)
     if name in FRESH_BY_SHAPE or name in _DRAWS or name == "jax.numpy.reshape":
         return _of_shape(argument(call, 0 if name in FRESH_BY_SHAPE else 1, "shape"))
     if is_elementwise(call, source):
@@ -155,8 +153,6 @@ def _of_a_method(owner: cst.BaseExpression, method: str, call: cst.Call, source:
         return axes_of(owner, source, depth - 1)
     if method == "transpose" and not call.args:
         return "matrix"
-    if method == "dot" and len(call.args) == 1:
-        return _of_a_product([owner, call.args[0].value], source, depth)
     if method == "reshape":
         is_listed = len(call.args) == 1 and isinstance(call.args[0].value, cst.Tuple)
         return _of_shape(call.args[0].value) if is_listed else ("matrix" if len(call.args) > 1 else None)
@@ -196,10 +192,9 @@ def _is_of_a_matrix(read: cst.CSTNode, source: Source) -> bool:
             return len(parts) > 1 and not any(isinstance(part, cst.Ellipsis) for part in parts)
         case cst.Arg(keyword=None):
             call = source.handed_to(read)
-            return call is not None and _takes_a_matrix(call, above, source)
-        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
-            return _is_a_matrix_among(read, source)
-    return False
+            if call is not None and _takes_a_matrix(call, above, source):
+                return True
+    return _is_a_matrix_among(read, source)
 
 
 def _is_turned(transpose: cst.Attribute, source: Source) -> bool:
@@ -247,12 +242,10 @@ def _takes_a_matrix(call: cst.Call, arg: cst.Arg, source: Source) -> bool:
 def _is_a_matrix_among(read: cst.CSTNode, source: Source) -> bool:
     """Whether a factor stands between a matrix and its transpose, `h @ read @ h.T`, or ends what is inverted."""
     whole = read
-    while isinstance(above := source.parent(whole), cst.BinaryOperation) and isinstance(
-        above.operator, cst.MatrixMultiply
-    ):
+    while (above := _product_around(whole, source)) is not None:
         whole = above
-    factors = _chain(whole) if isinstance(whole, cst.BinaryOperation) else []
-    if not any(factor is read for factor in factors):
+    factors = _chain(whole, source) if isinstance(whole, cst.BaseExpression) else []
+    if len(factors) < 2 or not any(factor is read for factor in factors):
         return False
     is_end = factors[0] is read or factors[-1] is read
     if not is_end:
@@ -261,13 +254,13 @@ def _is_a_matrix_among(read: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_inverted(node: cst.CSTNode, source: Source) -> bool:
-    """Whether `node`, or a sum with it, is handed to what takes square matrices alone."""
+    """Whether `node`, or a sum with it, is handed to what takes matrices alone."""
     while isinstance(above := source.parent(node), cst.BinaryOperation) and isinstance(
         above.operator, cst.Add | cst.Subtract
     ):
         node = above
     call = source.handed_to(node)
-    return call is not None and call.args[0].value is node and (source.qualified_name(call.func) or "") in _INVERTS
+    return call is not None and call.args[0].value is node and (source.qualified_name(call.func) or "") in _TAKES
 
 
 def _are_transposes(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
@@ -287,9 +280,31 @@ def _bare(node: cst.BaseExpression, source: Source, *, is_turned: bool = False) 
     return source.code(node), is_turned
 
 
-def _chain(product: cst.BaseExpression) -> list[cst.BaseExpression]:
+def _product_around(factor: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
+    """The product that `factor` is a factor of: `a @ b`, `jnp.dot(a, b)`, `a.dot(b)`."""
+    match above := source.parent(factor):
+        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
+            return above
+        case cst.Arg() | cst.Attribute(attr=cst.Name("dot")):
+            call = source.parent(above)
+            is_one = isinstance(call, cst.Call) and any(each is factor for each in _operands(call, source))
+            return call if is_one and isinstance(call, cst.Call) else None
+    return None
+
+
+def _chain(product: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]:
     """The factors of `a @ b @ c`."""
+    operands = _operands(product, source)
+    return [factor for operand in operands for factor in _chain(operand, source)] or [product]
+
+
+def _operands(product: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]:
+    """The two that a product is one of; none of what is none."""
     match product:
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
-            return [*_chain(left), *_chain(right)]
-    return [product]
+            return [left, right]
+        case cst.Call(args=[cst.Arg(value=left), cst.Arg(value=right), *_]) if source.calls(product, *PRODUCTS):
+            return [left, right]
+        case cst.Call(func=cst.Attribute(value=left, attr=cst.Name("dot")) as func, args=[cst.Arg(value=right)]):
+            return [left, right] if source.qualified_name(func) is None else []
+    return []
