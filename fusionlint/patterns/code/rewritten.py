@@ -18,11 +18,9 @@ from fusionlint.source.tree import Source
 Node = TypeVar("Node", bound=cst.CSTNode)
 
 
-def rewritten(node: Node, texts: Mapping[Node, str], source: Source) -> str:
+def rewritten(node: cst.CSTNode, texts: Mapping[Node, str], source: Source) -> str:
     """The code of `node`, with `texts` in place of what stands there; no part may be inside another."""
     where = source.location(node)
-    if node in texts:
-        return texts[node]
     edits = [Edit(_within(source.location(part), where), text) for part, text in texts.items()]
     return apply(source.code(node), edits)
 
