@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -16,11 +16,13 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
+from fusionlint.patterns.operations.diagonals import DIAGONALS, Product, factors_of, product_of, without_diagonals
 from fusionlint.patterns.operations.sort import is_beside_a_decomposition
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.few_times import runs_a_few_times
 from fusionlint.patterns.values.annotations import axes_said
-from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
+from fusionlint.patterns.values.factors import axes_of
+from fusionlint.patterns.values.matrices import TRANSPOSES
 from fusionlint.rule import Rule
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -33,7 +35,6 @@ rule = Rule(__name__, harm="fusion")
 
 # The product with a matrix of so few rows XLA writes out.
 _FEW_ROWS = 4
-_DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagflat")
 # What makes a matrix: of one, `jnp.diag` is its diagonal.
 _MATRICES = tuple(
     f"jax.numpy.{name}"
@@ -62,25 +63,17 @@ _LONG = 40
 _DEPTH = 6
 
 
-class _Product(NamedTuple):
-    """A product: what the diagonal matrix is multiplied by, and whether the matrix stands on the right."""
-
-    whole: cst.BaseExpression
-    other: cst.BaseExpression
-    is_right: bool
-
-
-@rule.source("Call", calls=_DIAGONALS)
+@rule.source("Call", calls=DIAGONALS)
 def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix, or the name that it has, is a factor wherever it is read; of several in one product the first."""
-    if not source.calls(node, *_DIAGONALS) or len(node.args) != 1 or not has_only(node, 1):
+    if not source.calls(node, *DIAGONALS) or len(node.args) != 1 or not has_only(node, 1):
         return
     if not source.is_traced(node) or is_idle(source.project, source.place(node)):
         return
     vector, name = node.args[0].value, source.assigned_name(node)
-    factor = _first_factor(node, name, source)
-    product = _product(factor, source) if factor is not None else None
-    if factor is None or product is None or _is_a_matrix(vector, source, _DEPTH) or _is_short(vector, source):
+    factor = next(iter(factors_of(node, source)), None)
+    product = product_of(factor, source) if factor is not None else None
+    if factor is None or product is None or not _is_diagonal(node, source) or _is_short(vector, source):
         return
     if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
         return
@@ -91,9 +84,30 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "a vector becomes a matrix of zeros around its diagonal, for a matrix product to multiply by them",
-        write=f"{a} * {v}" if product.is_right else f"{v}[:, None] * {a}, or {v} * {a} where that is a vector",
-        pair=0 if _product(product.whole, source) is None else 1,
+        write=_multiplied(product, v, a, source),
+        edits=without_diagonals(node, lambda call: _is_diagonal(call, source), source),
+        pair=0 if product_of(product.whole, source) is None else 1,
     )
+
+
+def _is_diagonal(call: cst.Call, source: Source) -> bool:
+    """Whether a call makes a matrix of what is not seen, or called, to be one."""
+    if not source.calls(call, *DIAGONALS) or len(call.args) != 1 or not has_only(call, 1):
+        return False
+    return not _is_a_matrix(call.args[0].value, source, _DEPTH)
+
+
+def _multiplied(product: Product, v: str, a: str, source: Source) -> str:
+    """What to write instead, with `v` for the vector and `a` for what it is multiplied by."""
+    if product.is_right:
+        return f"{a} * {v}"
+    rows, elements_alone = f"{v}[:, None] * {a}", f"{v} * {a}"
+    match axes_of(product.other, source):
+        case "matrix":
+            return rows
+        case "vector":
+            return elements_alone
+    return f"{rows}, or {elements_alone} where that is a vector"
 
 
 def _is_seldom(node: cst.Call, source: Source) -> bool:
@@ -130,67 +144,24 @@ def _multiplies(kernel: hlo.Instruction, module: hlo.Module) -> bool:
     return any(step.op_name.rpartition("/")[2] == "dot_general" for step in module.work_of(kernel))
 
 
-def _first_factor(node: cst.Call, name: cst.Name | None, source: Source) -> cst.BaseExpression | None:
-    """The matrix, or the first read of its name where all of them are factors: who needs it whole has to make it."""
-    if name is None:
-        return node
-    reads = source.reads(name)
-    if not reads or any(_is_transposed(read, source) for read in reads):
-        return None  # nobody transposes a diagonal matrix: this is the diagonal of one
-    return reads[0] if all(_product(read, source) is not None for read in reads) else None
-
-
-def _is_transposed(read: cst.Name, source: Source) -> bool:
-    above = source.parent(read)
-    return isinstance(above, cst.Attribute) and above.value is read and above.attr.value in TRANSPOSES
-
-
-def _product(factor: cst.BaseExpression, source: Source) -> _Product | None:
-    """The product that a matrix, or its transpose, is a factor of."""
-    above = source.parent(factor)
-    if isinstance(above, cst.Attribute) and above.value is factor and above.attr.value in TRANSPOSES:
-        factor, above = above, source.parent(above)
-    match above:
-        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right):
-            return _Product(above, right if left is factor else left, right is factor)
-        case cst.Attribute(value=value, attr=cst.Name("dot")) if value is factor:
-            match source.parent(above):
-                case cst.Call(func=func, args=[cst.Arg(keyword=None, star="", value=other)]) as call if func is above:
-                    return _Product(call, other, is_right=False)
-        case cst.Arg(keyword=None, star=""):
-            return _product_called(above, source)
-    return None
-
-
-def _product_called(arg: cst.Arg, source: Source) -> _Product | None:
-    """`jnp.dot(a, b)`, or `a.dot(b)`."""
-    match source.parent(arg):
-        case cst.Call(func=func, args=[first, second, *_]) as call if source.qualified_name(func) in PRODUCTS:
-            if not any(one.keyword or one.star for one in (first, second)) and arg in (first, second):
-                return _Product(call, (first if arg is second else second).value, is_right=arg is second)
-        case cst.Call(func=cst.Attribute(value=other, attr=cst.Name("dot")) as func, args=[_]) as call:
-            return _Product(call, other, is_right=True) if source.qualified_name(func) is None else None
-    return None
-
-
-def _has_one_before(factor: cst.BaseExpression, product: _Product, source: Source) -> bool:
+def _has_one_before(factor: cst.BaseExpression, product: Product, source: Source) -> bool:
     """Whether another such matrix stands before this one in the whole chain of products: told once."""
     whole: cst.BaseExpression | None = product.whole
     while whole is not None:
         chain = whole
-        found = _product(whole, source)
+        found = product_of(whole, source)
         whole = found.whole if found is not None else None
     for part in inside(chain):
         if part is factor:
             return False
         made = source.value(part) if isinstance(part, cst.Name) else part
-        if made is not None and source.calls(made, *_DIAGONALS) and _product_of_any(part, source):
+        if made is not None and source.calls(made, *DIAGONALS) and _product_of_any(part, source):
             return True
     return False
 
 
 def _product_of_any(part: cst.CSTNode, source: Source) -> bool:
-    return isinstance(part, cst.BaseExpression) and _product(part, source) is not None
+    return isinstance(part, cst.BaseExpression) and product_of(part, source) is not None
 
 
 def _is_a_matrix(node: cst.BaseExpression, source: Source, depth: int) -> bool:
@@ -297,7 +268,7 @@ def _decomposed(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return argument(made, 0, "a") if isinstance(made, cst.Call) and source.calls(made, *_EIGENVALUES) else None
 
 
-def _is_known(vector: cst.BaseExpression, product: _Product, source: Source) -> bool:
+def _is_known(vector: cst.BaseExpression, product: Product, source: Source) -> bool:
     """Whether both factors are constants, `jnp.eye(n) @ jnp.diag(jnp.ones(n))`: what a search begins with."""
     return all(source.calls(source.meant(factor), *_CONSTANTS) for factor in (vector, product.other))
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.functions import Function
-from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.same import is_same_at, is_unchanged_between
+from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.values.matrices import TRANSPOSES, side_of_factor
@@ -98,9 +101,25 @@ def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Fin
         node,
         f"a factor of Cholesky {again} factored once more, by elimination with pivots",
         write=text,
-        edits=() if holds_comment(node) or isinstance(inner, cst.Call) else (source.replace(node, text),),
+        edits=_edits(node, found, text, before, source),
         pair=4 if before is None else 3,
     )
+
+
+def _edits(node: cst.Call, found: _ByFactor, text: str, before: _ByFactor | None, source: Source) -> tuple[Edit, ...]:
+    """The solve by the factor, with the import that it takes; the line of an inner one that has a name goes with it."""
+    jax = imported("jax", node, source)
+    if jax is None or jax.name != "jax" or holds_comment(node):
+        return ()
+    edits = (*jax.edits, source.replace(node, text))
+    if before is None or not isinstance(found.right, cst.Name):
+        return edits
+    name = source.written(found.right)
+    statement = assignment(name, source)
+    line = whole_line(statement, source) if statement is not None and not source.has_comment(statement) else None
+    is_same = name is not None and is_same_at(before.right, node, source, dropped=name)
+    is_known = is_same and line is not None and is_same_at(before.factor, node, source, dropped=name)
+    return (*edits, Edit(line, "")) if is_known and line is not None else ()
 
 
 class _ByFactor(NamedTuple):

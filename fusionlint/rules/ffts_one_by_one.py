@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding, Location
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.at import constant, inside, listed, names_read
+from fusionlint.patterns.code.calls import as_argument, keyword
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.one_by_one import transforms_alike
@@ -45,10 +46,12 @@ def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     fft = source.code(node.func)
     jnp = source.alias("jax.numpy") or "jnp"
+    edits = _edits([node, *apart], source)
     yield source.finding(
         node,
         f"{len(apart) + 1} arrays are transformed one by one, each with kernels of its own before and behind",
         write=f"a, b, ... = {fft}({jnp}.stack([...])), which transforms the last axes",
+        edits=edits,
     )
 
 
@@ -84,6 +87,60 @@ def transformed_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
     return (
         f"one transform of the stack of what these {times} take: each is a library call of its own" if times else None
     )
+
+
+def _edits(calls: list[cst.Call], source: Source) -> tuple[Edit, ...]:
+    """One transform of the stack in place of a tuple of them all, `u, v = irfft2(a), irfft2(b)`.
+
+    Not safe: arrays of several types are brought to one.
+    """
+    element = source.parent(calls[0])
+    several = source.parent(element) if element is not None else None
+    jnp, along = source.alias_at(calls[0], "jax.numpy"), _along(calls[0], source)
+    if not isinstance(several, cst.Tuple) or jnp is None or along is None or source.has_comment(several):
+        return ()
+    if [each.value for each in several.elements] != calls:
+        return ()
+    fields = ", ".join(as_argument(call.args[0].value, source) for call in calls)
+    rest = "".join(f", {source.code(arg).rstrip(', ')}" for arg in calls[0].args[1:])
+    text = f"{source.code(calls[0].func)}({jnp}.stack([{fields}]){rest}{along})"
+    if _is_unpacked(several, source):
+        return (source.replace(several, text),)
+    return (Edit(_with_parentheses(several, source), f"tuple({text})"),)
+
+
+def _with_parentheses(several: cst.Tuple, source: Source) -> Location:
+    """Where a tuple stands, with the parentheses close around it, which its call needs no more."""
+    where = source.location(several)
+    before = source.line(where.line)[: where.column - 1]
+    is_closed = before.endswith("(") and source.line(where.end_line)[where.end_column - 1 :].startswith(")")
+    if not several.lpar or not is_closed:
+        return where
+    return where._replace(column=where.column - 1, end_column=where.end_column + 1)
+
+
+def _along(call: cst.Call, source: Source) -> str | None:
+    """What a transform of a stack is told so that it goes along the axes of each array: of all of them it has to be
+    told; None where it is told axes that may be counted from the front."""
+    first, *more = call.args
+    if any(arg.keyword is None or arg.keyword.value not in ("norm", "axis", "axes") for arg in more):
+        return None
+    told = keyword(call, "axis") or keyword(call, "axes")
+    if told is not None:
+        axes = [constant(each) for each in listed(told) or [told]]
+        return "" if all(axis is not None and axis < 0 for axis in axes) else None
+    if not source.code(call.func).endswith("n"):
+        return ""
+    array = first.value
+    return f", axes=tuple(range(1, {array.value}.ndim + 1))" if isinstance(array, cst.Name) else None
+
+
+def _is_unpacked(several: cst.Tuple, source: Source) -> bool:
+    """Whether each part gets a name of its own."""
+    match source.parent(several):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))]):
+            return len(targets) == len(several.elements)
+    return False
 
 
 def _is_of_tangents(node: cst.Call, source: Source) -> bool:

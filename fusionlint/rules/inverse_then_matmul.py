@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, is_none
-from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
+from fusionlint.patterns.code.calls import argument, beside, brief, has_only
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
+from fusionlint.patterns.operations.inverses import Product, product_of, solved
 from fusionlint.patterns.operations.quadratic import INVERSES
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, few_rows, is_small_matrix, side_of_factor
+from fusionlint.patterns.values.matrices import IDENTITIES, few_rows, is_small_matrix, side_of_factor
 from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted, holds_comment
+from fusionlint.source.walk import dotted
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
-_CHAIN = "jax.numpy.linalg.multi_dot"
 _SOLVES = tuple(
     f"jax.{module}.linalg.{name}"
     for module in ("numpy", "scipy")
@@ -47,7 +47,7 @@ _SPECTRA = (
 # Which of what a decomposition returns are orthogonal.
 _ORTHOGONAL = {"jax.numpy.linalg.eigh": (1,), "jax.scipy.linalg.eigh": (1,), "jax.numpy.linalg.svd": (0, 2),
                "jax.scipy.linalg.svd": (0, 2), "jax.numpy.linalg.qr": (0,), "jax.scipy.linalg.qr": (0,)}  # fmt: skip
-_LONG = 40
+_LONG, _WHOLE = 40, 80
 # The pairs of the page about a product of more columns, so many times those of the matrix, and about a factor.
 _WIDE, _OF_A_FACTOR = 1, 2
 _TIMES = 4
@@ -61,26 +61,15 @@ _OF_SPACE = regex(
 )
 
 
-class _Product(NamedTuple):
-    """A product with an inverse, or its transpose: what that is multiplied by on its right or, where nothing stands
-    there, on its left (then the inverse is the right factor); and `behind` both what the product is multiplied by."""
-
-    whole: cst.BaseExpression
-    other: cst.BaseExpression
-    is_right: bool
-    is_transposed: bool = False
-    behind: cst.BaseExpression | None = None
-
-
 @rule.source("Call", calls=INVERSES)
 def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The inverse, read once, is a factor of a product."""
     if not source.calls(node, *INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
         return
-    found = _product(node, source)
+    found = product_of(node, source)
     name = source.assigned_name(node)
     if found is None and name is not None:
-        found = _product(reads[0], source) if len(reads := source.reads(name)) == 1 else None
+        found = product_of(reads[0], source) if len(reads := source.reads(name)) == 1 else None
         if found and (source.function(reads[0]), source.loop(reads[0])) != (source.function(node), source.loop(node)):
             return  # made once, multiplied again and again
     if found is None or is_one_of_several(node, source, *_SOLVES) or is_concrete(node, source):
@@ -96,24 +85,28 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # one matrix for many: solving would factor it for each of them
     if (known := _of_a_kind(matrix, found, source)) is not None:
         message, write, pair = known
-        yield source.finding(node, message, write=write, pair=pair)
+        yield source.finding(node, message, write=write, edits=_substituting(node, found, source), pair=pair)
         return
     solve = beside(node.func, "solve", source) or "jnp.linalg.solve"
     work = "more work and memory than solving for few columns"
     message = f"the inverse is made only to be multiplied: {work}, and less exact"
-    if found.is_right or found.is_transposed:
-        turned = _turned(solve, matrix, found, source, name)
-        yield source.finding(node, message, write=turned, pair=int(found.is_right))
-        return
-    edits: tuple[Edit, ...] = ()
-    if name is None and isinstance(node.func, cst.Attribute) and isinstance(found.whole, cst.Call):
-        text = f"{solve}({as_argument(matrix, source)}, {as_argument(found.other, source)})"
-        edits = () if holds_comment(found.whole) else (source.replace(found.whole, text),)
-    # From the left: of a product with a vector alone the system is solved, and not for each column of what is before.
-    other = f"{_shown(found.other, source)} @ {_shown(found.behind, source)}" if found.behind is not None else ""
-    shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
-    write = f"{solve}({shown}, {other or _shown(found.other, source)})"
-    yield source.finding(node, message, write=write, edits=edits)
+    instead = solved(node, found, solve, source) if isinstance(node.func, cst.Attribute) else None
+    if instead is not None and brief(instead.text, _WHOLE) == instead.text:
+        write = instead.text + (_unless_definite(matrix) if found.is_right else "")
+    elif found.is_right or found.is_transposed:
+        write = _turned(solve, matrix, found, source, name)
+    else:
+        shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
+        write = f"{solve}({shown}, {_right_side(found, source)})"
+    edits = instead.edits if instead is not None else ()
+    yield source.finding(node, message, write=write, edits=edits, pair=int(found.is_right))
+
+
+def _right_side(found: Product, source: Source) -> str:
+    """What is solved for, from the left: of a product with a vector alone the system is solved, and not for each column
+    of what is before."""
+    other = _shown(found.other, source)
+    return other if found.behind is None else f"{other} @ {_shown(found.behind, source)}"
 
 
 @rule.barrier
@@ -147,7 +140,7 @@ def _goes_into_a_spectrum(product: cst.BaseExpression, source: Source) -> bool:
     return any(call is not None and source.calls(call, *_SPECTRA) for call in handed)
 
 
-def _of_a_kind(matrix: cst.BaseExpression, found: _Product, source: Source) -> tuple[str, str, int] | None:
+def _of_a_kind(matrix: cst.BaseExpression, found: Product, source: Source) -> tuple[str, str, int] | None:
     """What is said of a matrix whose inverse takes less than a solve, what to write instead, and the pair of the page:
     a number times the identity, a factor of Cholesky, what a decomposition gave."""
     if (number := _of_identity(matrix, source)) is not None:
@@ -203,7 +196,7 @@ def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 
 
-def _is_of_rows(found: _Product, source: Source) -> bool:
+def _is_of_rows(found: Product, source: Source) -> bool:
     """Whether the left factor is a batch of rows, `points @ inverse`: its length is asked for, or the product is
     reduced along its rows. Of these there are many more than the matrix has."""
     if not isinstance(found.other, cst.Name):
@@ -255,7 +248,7 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
     return None
 
 
-def _substituted(matrix: cst.BaseExpression, side: str, found: _Product, source: Source) -> str:
+def _substituted(matrix: cst.BaseExpression, side: str, found: Product, source: Source) -> str:
     """A solve with a triangular factor: of the other factor's transpose where that stands on the left."""
     half = ", lower=True" if side == "lower" else ""
     factor, other = _shown(matrix, source), _shown(found.other, source)
@@ -266,6 +259,16 @@ def _substituted(matrix: cst.BaseExpression, side: str, found: _Product, source:
     return f"jax.scipy.linalg.solve_triangular({factor}, {turned}{trans}{half}).mT"
 
 
+def _substituting(node: cst.Call, found: Product, source: Source) -> tuple[Edit, ...]:
+    """The same as edits."""
+    side, jax = side_of_factor(node.args[0].value, source), source.alias_at(node, "jax")
+    if side is None or jax is None:
+        return ()
+    half = "lower=True" if side == "lower" else ""
+    instead = solved(node, found, f"{jax}.scipy.linalg.solve_triangular", source, half=half)
+    return instead.edits if instead is not None else ()
+
+
 def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     """Whether a decomposition gave the matrix: `values, vectors = jnp.linalg.eigh(a)`."""
     match unpacked_at(source.written(matrix), source):
@@ -274,7 +277,7 @@ def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     return False
 
 
-def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Source, made: cst.Name | None) -> str:
+def _turned(solve: str, matrix: cst.BaseExpression, found: Product, source: Source, made: cst.Name | None) -> str:
     """What to write where something has to be transposed for it; `made` is the name of the inverse, if any."""
     is_same = is_same_at(matrix, found.whole, source, dropped=made)
     matrix_text, other_text = source.code(matrix), source.code(found.other)
@@ -284,56 +287,12 @@ def _turned(solve: str, matrix: cst.BaseExpression, found: _Product, source: Sou
         return f"{solve}({a}.mT, {b})"
     turned = a if found.is_transposed else f"{a}.mT"
     either = f"{solve}({turned}, {b}.mT).mT, of a vector {solve}({turned}, {b})"
-    return f'{either}; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
+    return either + _unless_definite(matrix if a != "a" else None)
 
 
-def _product(inverse: cst.BaseExpression, source: Source) -> _Product | None:
-    """The product that `inverse`, or its transpose, is a factor of; where it stands between two others, that with the
-    factor behind it."""
-    match source.parent(inverse):
-        case cst.Attribute(value=value, attr=cst.Name("T" | "mT")) as transposed if value is inverse:
-            found = _product_of(transposed, source)
-            return found and found._replace(is_transposed=True)
-    return _product_of(inverse, source)
-
-
-def _product_of(factor: cst.BaseExpression, source: Source) -> _Product | None:
-    match source.parent(factor):
-        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) as product:
-            if left is factor:
-                return _Product(product, right, is_right=False, behind=_behind(product, source))
-            match source.parent(product):
-                case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=whole, right=behind) if whole is product:
-                    return _Product(product, behind, is_right=False)
-            return _Product(product, left, is_right=True)
-        case cst.Arg(keyword=None, star="") as arg:
-            match source.parent(arg):
-                case cst.Call(func=func, args=[first, second]) as call if second.keyword is None and not second.star:
-                    if source.qualified_name(func) in PRODUCTS and not first.star:
-                        is_right = second is arg
-                        return _Product(call, (first if is_right else second).value, is_right)
-        case cst.Element() as element:
-            return _in_a_chain(element, source)
-    return None
-
-
-def _behind(product: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
-    """`c` of `inverse @ b @ c`."""
-    match source.parent(product):
-        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right) if left is product:
-            return right
-    return None
-
-
-def _in_a_chain(element: cst.Element, source: Source) -> _Product | None:
-    """`jnp.linalg.multi_dot([b, inverse, c])`."""
-    factors = source.parent(element)
-    call = source.handed_to(factors) if isinstance(factors, cst.List | cst.Tuple) else None
-    if not isinstance(factors, cst.List | cst.Tuple) or call is None or not source.calls(call, _CHAIN):
-        return None
-    place = factors.elements.index(element)
-    is_right = place == len(factors.elements) - 1
-    return _Product(factors, factors.elements[place - 1 if is_right else place + 1].value, is_right)
+def _unless_definite(matrix: cst.BaseExpression | None) -> str:
+    a = matrix.value if isinstance(matrix, cst.Name) else "a"
+    return f'; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:

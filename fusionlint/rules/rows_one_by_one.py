@@ -14,6 +14,7 @@ from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few, iterated_by
 from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
+from fusionlint.patterns.loops.mapped_rows import Mapped, mapped
 from fusionlint.patterns.loops.numbered_turns import has_turns_apart, is_heavy
 from fusionlint.patterns.loops.turns import writes_kernels
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -33,6 +34,7 @@ _JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.
 _LINALG, _NUMBERED = 1, 2
 # What the row is called in the advice.
 _ROW = "row"
+_SHOWN = 100
 
 
 def _may_count(call: Call) -> bool:
@@ -57,10 +59,12 @@ def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     read = [row for row in rows if row is not None]
     if not read or len(read) < len(rows):
         return
+    instead = _written_out(node, loop, None, source)
     yield source.finding(
         node,
         "each row is worked on by itself: operations of its own for every one of them",
-        write=_mapped(loop, read, counter.value, source) + ", or broadcasting",
+        write=_shown(instead, _mapped(loop, read, counter.value, source)) + ", or broadcasting",
+        edits=instead.edits if instead is not None else (),
     )
 
 
@@ -74,11 +78,15 @@ def counted_out(node: cst.Call, source: Source) -> Iterator[Finding]:
     if rows is None:
         return
     array = rows.size.array
+    instead = _written_out(node, loop, array, source)
     yield source.finding(
         loop if isinstance(loop, cst.For) else node,
         f"`{array}` is cut up along axis {rows.size.axis}, and every part worked on by itself",
         pair=0 if is_light(loop, source) else _LINALG,
-        write=f"{source.alias('jax') or 'jax'}.vmap of what is done with one part, over that axis of `{array}`",
+        write=_shown(
+            instead, f"{source.alias('jax') or 'jax'}.vmap of what is done with one part, over that axis of `{array}`"
+        ),
+        edits=instead.edits if instead is not None else (),
     )
 
 
@@ -99,6 +107,17 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
         pair=_NUMBERED,
         write=f"{jax}.vmap of what is done for one `{counter}`, over {jnp}.arange({brief(count, 30, 'n')})",
     )
+
+
+def _written_out(join: cst.Call, loop: cst.For | Comprehension, size: str | None, source: Source) -> Mapped | None:
+    """The map, where the join is of a comprehension that stands in it."""
+    is_here = isinstance(loop, cst.ListComp) and bool(join.args) and join.args[0].value is loop
+    return mapped(join, loop, source, size) if is_here and isinstance(loop, cst.ListComp) else None
+
+
+def _shown(instead: Mapped | None, otherwise: str) -> str:
+    """The map as advice, where that is short."""
+    return otherwise if instead is None or brief(instead.text, _SHOWN) != instead.text else instead.text
 
 
 @rule.barrier(pair=_LINALG)

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import as_argument, as_operand, brief
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.loops.mapped_rows import is_mappable
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture, runs_often
 from fusionlint.patterns.values.how_many import how_many
@@ -36,7 +39,7 @@ _OVER_ONE = regex(r"\bfor\s+\w+\s+in\s+([\w.]+|\w*np\..*)\s*[\])]")
 _LINES = 3
 # What methods return that Python goes through.
 _LISTS = frozenset(("items", "keys", "values", "split", "splitlines", "glob", "iterdir", "listdir"))
-_LONG = 40
+_LONG, _WHOLE = 40, 100
 
 
 def _may_sum(source: Source) -> Iterator[str]:
@@ -92,17 +95,18 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_for_a_picture(source.project, source.place(node)):
         return
+    text, edits = _reduced(node, array, comprehension, source)
     if comprehension is None:
-        write = brief(_summed(array, source), _LONG, "x.sum(0)")
+        write = brief(text or "", _LONG, "x.sum(0)")
     else:
         x = brief(as_argument(array, source), _LONG, "x")
         write = f"{source.alias('jax') or 'jax'}.vmap of what is done with each, over {x}, and `.sum(0)` of that"
-    plain = len(node.args) == 1 and comprehension is None and not source.has_comment(node)
+        write = brief(text, _WHOLE, write) if text is not None else write
     yield source.finding(
         node,
         "Python's `sum` adds up an array one element at a time, each by operations of its own in the program",
         write=write if len(node.args) == 1 else f"{source.code(node.args[1].value)} + {write}",
-        edits=(source.replace(node, _summed(array, source)),) if plain else (),
+        edits=edits,
     )
 
 
@@ -124,12 +128,42 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
     if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(project, place):
         return
     jnp = source.alias("jax.numpy") or "jnp"
+    text = f"{jnp}.{_REDUCTIONS[builtin]}({as_argument(array, source)})"
+    if builtin == "sum":
+        text = _summed(array, source)  # of several axes Python's adds up along the first
+    is_plain = source.alias_at(node, "jax.numpy") is not None and not source.has_comment(node)
     yield source.finding(
         node,
         f"Python's `{builtin}` takes an array of the device one element at a time, each by a dispatch of its own",
-        write=f"{jnp}.{_REDUCTIONS[builtin]}({brief(as_argument(array, source), _LONG, 'x')})",
+        write=text if brief(text, _WHOLE) == text else f"{jnp}.{_REDUCTIONS[builtin]}(x)",
+        edits=(source.replace(node, text),) if is_plain and builtin != "sorted" else (),  # which gives a list
         pair=1,
     )
+
+
+def _reduced(
+    node: cst.Call, array: cst.BaseExpression, each: cst.GeneratorExp | cst.ListComp | None, source: Source
+) -> tuple[str | None, tuple[Edit, ...]]:
+    """The one reduction, and the edits that write it: `x.sum(0)`, `jax.vmap(lambda row: f(row))(x).sum(0)`."""
+    text, imports = _summed(array, source), tuple[Edit, ...]()
+    if each is not None:
+        jax = imported("jax", node, source)
+        if jax is None or not isinstance(each.for_in.target, cst.Name) or not _is_of_jax(each.elt, source):
+            return None, ()
+        function = f"lambda {each.for_in.target.value}: {source.code(each.elt)}"
+        text = f"{jax.name}.vmap({function})({as_argument(array, source)}).sum(0)"
+        imports = jax.edits
+    is_plain = len(node.args) == 1 and not source.has_comment(node)
+    return text, (*imports, source.replace(node, text)) if is_plain else ()
+
+
+def _is_of_jax(made: cst.BaseExpression, source: Source) -> bool:
+    """Whether all that is called is jax's, or a function that this file defines by a def: what a module of a network
+    keeps a map would take for an array of the batch."""
+    parts = [*inside(made)]
+    if any(isinstance(part, cst.NamedExpr | cst.Await | cst.Yield) for part in parts):
+        return False
+    return all(is_mappable(part, source) for part in parts if isinstance(part, cst.Call))
 
 
 def _summed(array: cst.BaseExpression, source: Source) -> str:

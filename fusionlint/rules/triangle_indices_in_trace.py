@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, elements
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import value_of, writer_of
@@ -34,6 +35,7 @@ _INDICES = tuple(f"jax.numpy.{name}" for name in _NAMES)
 _OF_AN_OLD_JAX = frozenset(f"jax.ops.index_{name}" for name in ("update", "add", "mul", "min", "max"))
 _OLD_MODULE = "jax.experimental.loops"
 _LONG = 60
+_OF_JAX = frozenset(("at", "block_until_ready"))
 # jax keeps the numbers of the rows and those of the columns in 4 bytes each.
 _SIZE = ", 4 bytes for every element of the matrix: leave it where that has thousands of rows"
 
@@ -53,15 +55,14 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_for_a_picture(source.project, place) or _is_looked_into(node, source) or _is_handed_over(node, source):
         return
-    numpy = source.alias_at(node, "numpy")
     given = brief(", ".join(source.code(arg).rstrip(", ") for arg in node.args), _LONG)
     yield source.finding(
         node,
         "the places of a triangle are found by a running sum and a search in every call, and gathers and scatters get "
         "places that XLA does not know",
-        write=f"{numpy or source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program"
+        write=f"{source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program"
         f"{'' if node.args and constant(node.args[0].value) is not None else _SIZE}",
-        edits=_fix(node, name, numpy, source),
+        edits=_fix(node, name, source),
     )
 
 
@@ -108,11 +109,15 @@ def _is_for_an_old_jax(source: Source) -> bool:
 
 def _is_looked_into(node: cst.Call, source: Source) -> bool:
     """Whether one of the places is looked up by a name, `rows[e]`: of numpy's a tracer can look up none."""
+    above = ((read, source.parent(read)) for read in _reads(node, source))
+    return any(isinstance(one, cst.Subscript) and one.value is read and _by_a_name(one) for read, one in above)
+
+
+def _reads(node: cst.Call, source: Source) -> Iterator[cst.Name]:
+    """Where the places are read by their names."""
     statement = source.parent(node)
     names = bound_by(statement.targets[0].target) if isinstance(statement, cst.Assign) else ()
-    reads = (read for name in names for read in source.reads(name))
-    above = ((read, source.parent(read)) for read in reads)
-    return any(isinstance(one, cst.Subscript) and one.value is read and _by_a_name(one) for read, one in above)
+    return (read for name in names for read in source.reads(name))
 
 
 def _is_handed_over(node: cst.Call, source: Source) -> bool:
@@ -130,9 +135,17 @@ def _by_a_name(read: cst.Subscript) -> bool:
     return any(isinstance(part, cst.Name | cst.Attribute) for part in elements(read.slice))
 
 
-def _fix(node: cst.Call, name: str, numpy: str | None, source: Source) -> tuple[Edit, ...]:
-    """numpy's function in place of jax's, which takes the same.
+def _fix(node: cst.Call, name: str, source: Source) -> tuple[Edit, ...]:
+    """numpy's function in place of jax's, which takes the same, and numpy's import where the file has none.
 
-    Not safe: what is returned is numpy's, which has no `.at`.
+    Not safe: what is returned is numpy's, of another type of whole numbers.
     """
-    return (source.replace(node.func, f"{numpy}.{name}"),) if numpy is not None else ()
+    numpy = imported("numpy", node, source)
+    if numpy is None or any(map(_is_of_jax_alone, map(source.parent, _reads(node, source)))):
+        return ()
+    return (*numpy.edits, source.replace(node.func, f"{numpy.name}.{name}"))
+
+
+def _is_of_jax_alone(above: cst.CSTNode | None) -> bool:
+    """`rows.at`, which numpy's have not."""
+    return isinstance(above, cst.Attribute) and above.attr.value in _OF_JAX

@@ -41,15 +41,20 @@ def names_in(text: str) -> set[str]:
 
 
 def bound_by(text: str) -> set[str]:
-    """The names that lines of a fix give to something: `import jax.numpy as jnp`, `kept = jax.device_get(x)`."""
-    try:
-        lines = ast.parse(dedent(text)).body
-    except (SyntaxError, ValueError):
-        return set()
-    imported = (one for line in lines if isinstance(line, ast.Import) for one in line.names)
-    targets = (target for line in lines if isinstance(line, ast.Assign) for target in line.targets)
-    written = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    """The names that lines which a fix adds give to something, however they are indented: `import jax.numpy as jnp`,
+    `kept = jax.device_get(x)`. Other edits of the same fix read them."""
+    lines = _parsed(dedent(text)) or _parsed("\n".join(map(str.strip, text.splitlines())))
+    nodes = [node for line in lines for node in ast.walk(line)]
+    written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imported = (one for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names)
     return written | {one.asname or one.name.partition(".")[0] for one in imported}
+
+
+def _parsed(code: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(code).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def with_names(text: str) -> str:
