@@ -48,7 +48,8 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
-    joined, instead = None if is_path else rebuilt(writes, source), _advice(writes, source)
+    # Of a vector a TPU makes more kernels of a join than of the writes.
+    joined, instead = None if is_path or pair else rebuilt(writes, source), _advice(writes, source)
     yield source.finding(
         writes[0].call,
         f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",

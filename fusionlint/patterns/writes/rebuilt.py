@@ -20,12 +20,14 @@ from fusionlint.patterns.code.at import (
     elements,
     inside,
     is_about,
+    is_fresh,
     is_literal,
     is_whole,
     names_read,
 )
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
+from fusionlint.patterns.code.layout import Part as Code
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
@@ -70,6 +72,8 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
     axis, jnp = axis_of(writes), source.alias_at(writes[-1].call, "jax.numpy")
     if axis is None or jnp is None or not all(_is_plain(write, source) for write in writes):
         return None
+    if not is_fresh(root(writes[0]), source) and all(is_literal(write.value) for write in writes):
+        return None  # a choice says that without taking the array apart
     steps = _steps(writes, source)
     if steps is None or not _are_the_same_there(writes, steps, source):
         return None
@@ -81,7 +85,9 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
     places = [_Place(steps.array, write, part, jnp, source) for write, part in zip(writes, parts, strict=True)]
     filled = [places[piece.number].filled(piece.cut) for piece in in_order]
     kept = [places[0].slice(between) if between else "" for between in joined.between]
-    listed = [part for pair in zip(kept, [*filled, ""], strict=True) for part in pair if part]
+    listed: list[Code] = []
+    for before, part in zip(kept, [*filled, None], strict=True):
+        listed += [each for each in (before, part) if each]
     if not any(kept) and all(place.is_one for place in places) and axis != 0:
         called = Called(f"{jnp}.stack", [in_a_list(*(places[p.number].column() for p in in_order)), f"axis={axis}"])
     else:
@@ -111,16 +117,16 @@ class _Place(NamedTuple):
     def slice(self, part: str) -> str:
         return f"{self.array}{self.at(part)}"
 
-    def filled(self, cut: str) -> str | Called:
+    def filled(self, cut: str) -> Called:
         """What goes there, with the axis that a single place lacks."""
         part = self.source.code(self.part)
         if not self.is_one:
-            return f"{self._full(part)}{self.at(cut)}" if cut else self._full(part)
+            return self._full(part)._replace(behind=self.at(cut) if cut else "")
         if self._is_first_axis() or _is_number(self.write.value, self.source):
             at = constant(self.part)
             end = f"{part} + 1" if at is None else "" if at == -1 else f"{at + 1}"
             return self._full(f"{'' if at == 0 else part}:{end}")
-        return f"{self._full(part)}{self.at('None')}"
+        return self._full(part)._replace(behind=self.at("None"))
 
     def column(self) -> Called:
         return self._full(self.source.code(self.part))
