@@ -74,7 +74,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         writes[0].call,
         f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own{_where(pair)}",
         until=node,
-        write=joined.told(instead) if joined is not None else instead,
+        write=instead,
         edits=joined.edits if joined is not None else (),
         safe=joined is not None and joined.is_exact,
         pair=pair,

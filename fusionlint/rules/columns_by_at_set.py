@@ -57,13 +57,13 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
-    instead, edits = _advice(writes, source), _fix(writes, source)
+    edits = _fix(writes, source)
     joined = None if edits else rebuilt(writes, source)
     yield source.finding(
         writes[0].call,
         f"{subject} are written one by one, each by a kernel of its own",
         until=node,
-        write=joined.told(instead) if joined is not None else instead,
+        write=_advice(writes, source),
         edits=joined.edits if joined is not None else edits,
         safe=joined is not None and joined.is_exact,
     )

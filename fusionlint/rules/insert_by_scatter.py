@@ -20,6 +20,7 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -29,6 +30,7 @@ rule = Rule(__name__, harm="fusion")
 
 _INSERT = "jax.numpy.insert"
 _LONG = 40
+_CODE = cst.BaseExpression
 
 
 @rule.source("Call", calls=(_INSERT,))
@@ -50,7 +52,7 @@ def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "two scatters make a new array, one for what was there and one for what is put in",
-        write=_joined(array, at, values, axis, source) if written is None else str(written),
+        write=_joined(array, at, values, axis, source),
         edits=(in_place_of(node, written, source),) if written is not None else (),
         # Columns are put in by a TPU as fast.
         pair=0 if axis is None or constant(axis) == 0 else 2,
@@ -99,7 +101,13 @@ def _is_one(values: cst.BaseExpression, source: Source) -> bool:
         return False
     if isinstance(meant, cst.Subscript):
         return not any(isinstance(part, cst.Slice) for part in elements(meant.slice))
-    return not isinstance(meant, cst.Name) or unpacked(source.written(meant), source) is not None
+    if isinstance(meant, cst.Name):
+        return unpacked(source.written(meant), source) is not None
+    if isinstance(meant, cst.BinaryOperation | cst.UnaryOperation):
+        return any(
+            _is_one(part, source) and not is_literal(part) for part in children(meant) if isinstance(part, _CODE)
+        )
+    return True
 
 
 def _joined(

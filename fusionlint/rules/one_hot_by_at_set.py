@@ -114,8 +114,9 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
         return []
     among = place_among_ranges(write, source)
     if among is not None and axes_of(write, source) == len(write.index):
-        told, edits = (of_each_row(write, source) if among == 1 else None) or (_chosen(write, among, source), ())
-        return [_of_each(write, "row", told, 2, source, edits)]
+        found = of_each_row(write, source) if among == 1 else None
+        edits = found[1] if found is not None else ()
+        return [_of_each(write, "row", _chosen(write, among, source), 2, source, edits)]
     if source.in_loop(node) or _is_probe(node, source):
         return []
     if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
@@ -135,8 +136,9 @@ def _of_each(write: Write, what: str, instead: str, pair: int, source: Source, e
 def _of_one(write: Write, source: Source) -> Finding:
     single = "a single one" if _is_one(write.value) else "a single number"
     message = f"a scatter writes {single} into an array of {_kind(write, source)}"
-    told, edits = at_one_place(write, source) or (_compared(write, source), ())
-    return source.finding(write.call, message, write=told, edits=edits, pair=1)
+    found = at_one_place(write, source)
+    edits = found[1] if found is not None else ()
+    return source.finding(write.call, message, write=_compared(write, source), edits=edits, pair=1)
 
 
 def _kind(write: Write, source: Source) -> str:
