@@ -530,7 +530,7 @@ def test_what_has_changed_since_is_not_advised_by_its_name(rule: str, made: str,
         ("chained-at-set", "x.at[i].set(n).at[-1].set(b)", "jnp.where(k == n_ - 1, b, jnp.where(k == i, n, x)) with"),
         (
             "boundary-writes",
-            "i.at[0].set(a).at[-1].set(b)",
+            'i.at[0].set(a).at[-1].set(b, mode="drop")',
             "jnp.where(i_ == n - 1, last, jnp.where(i_ == 0, first, i))",
         ),
     ],

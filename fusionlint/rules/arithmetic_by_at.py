@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import Part, Write, at_write, constant, first_axis, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
@@ -61,7 +63,7 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         return
     if _is_in_steps(write):
         what = "every other part is read, changed and written back by a scatter, which fuses with nothing"
-        yield source.finding(node, what, write=_instead(write, source), pair=_IN_STEPS)
+        yield source.finding(node, what, write=_instead(write, source), edits=_fix(write, source), pair=_IN_STEPS)
         return
     what, pair = "a part of each row is read, changed and written back by a scatter", _FUSED
     if is_by_ones:  # which is how jax does that
@@ -71,7 +73,7 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         pair = _FUSED if under_vmap(node, source) else _BY_ONES
     elif not is_fused or not is_worked_on_alone(node, source):
         what, pair = f"{what}, which fuses with nothing after it", _CHANGED
-    yield source.finding(node, what, write=_instead(write, source), pair=pair)
+    yield source.finding(node, what, write=_instead(write, source), edits=_fix(write, source), pair=pair)
 
 
 def _is_along_a_later_axis(write: Write) -> bool:
@@ -99,11 +101,11 @@ def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
     return value is not None and (is_literal(source.meant(value)) or kind(value, source) == "scalar")
 
 
-def _instead(write: Write, source: Source) -> str:
+def _instead(write: Write, source: Source, *, longest: int = _LONG) -> str:
     """`x * jnp.where(i < 3, c, 1)`, and what `i` is."""
     jnp = source.alias("jax.numpy") or "jnp"
-    array = brief(source.code(root(write)), _LONG, "x")
-    value = brief(source.code(write.value), _LONG, "c") if write.value is not None else "c"
+    array = brief(source.code(root(write)), longest, "x")
+    value = brief(source.code(write.value), longest, "c") if write.value is not None else "c"
     place = compared(next(part for part in write.index if not is_whole(part)), source)
     if write.method in _NEUTRAL:
         sign, neutral = _NEUTRAL[write.method]
@@ -111,6 +113,35 @@ def _instead(write: Write, source: Source) -> str:
     else:
         text = f"{jnp}.where({place}, {jnp}.{_CHOICES[write.method]}({array}, {value}), {array})"
     return f"{text}, with `«i» = {jnp}.arange(«n»){_axes_after(write)}` along that axis"
+
+
+def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
+    """The arithmetic, with the numbers of the axis written out, for an array that is read and not computed.
+
+    Not safe: a whole number may become another, and an array that has more axes than the index says takes no such mask.
+    """
+    array, place = root(write), first_axis(write)
+    is_open = [isinstance(part, cst.Ellipsis) for part in write.index]
+    if source.alias_at(write.call, "jax.numpy") is None or not is_short(array) or any(is_open[place:]):
+        return ()
+    if len(write.call.args) != 1 or source.has_comment(write.call) or array is not write.array:
+        return ()
+    jnp, x = source.alias("jax.numpy") or "jnp", source.code(array)
+    size = f"{x}.shape[{place - len(write.index) if any(is_open) else place}]"
+    text, _, _ = _instead(write, source, longest=len(source.code(write.call))).partition(", with `«i» =")
+    text = text.replace("«i»", f"{jnp}.arange({size}){_axes_after(write)}").replace("«n»", size)
+    if "..." in text or _has_other_axes(write, source):
+        return ()
+    is_alone = isinstance(source.parent(write.call), cst.Assign | cst.AnnAssign | cst.Return | cst.Arg)
+    return (source.replace(write.call, text if is_alone else f"({text})"),)
+
+
+def _has_other_axes(write: Write, source: Source) -> bool:
+    """Whether the array is annotated with more axes than the index says, or with fewer."""
+    array = root(write)
+    said = axes_said(array, source) if isinstance(array, cst.Name) else None
+    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index)
+    return said is not None and not is_open and len(said) != len(write.index)
 
 
 def _axes_after(write: Write) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import constant, elements, is_whole
+from fusionlint.patterns.code.at import constant, elements, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.elementwise import is_worked_on, operands
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
@@ -101,9 +101,16 @@ def _read(node: cst.BaseExpression, source: Source) -> Iterator[cst.Subscript]:
         yield node
     found = operands(node, source)
     if found is None and isinstance(node, cst.Call) and source.calls(node, *_FILLS):
-        found = (arg.value for arg in node.args[:1])
+        # What else is brought to the shape of a part, `full_like(x[:1], new)`, is in its place, and no work on it.
+        found = (arg.value for arg in node.args[:1]) if all(_is_said(arg.value) for arg in node.args[1:2]) else None
     for each in found or ():
         yield from _read(each, source)
+
+
+def _is_said(value: cst.BaseExpression) -> bool:
+    """`0.0`, `-jnp.inf`."""
+    inner = value.expression if isinstance(value, cst.UnaryOperation) else value
+    return is_literal(value) or (isinstance(inner, cst.Attribute) and inner.attr.value in ("inf", "nan", "pi"))
 
 
 def _leaves(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:

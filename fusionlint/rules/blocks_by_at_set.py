@@ -30,6 +30,7 @@ from fusionlint.patterns.writes.heavy import (
 )
 from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
+from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -67,13 +68,15 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:
         return
-    name = source.assigned_name(node)
+    name, joined = source.assigned_name(node), rebuilt(writes, source)
     subject = f"`{name.value}` is" if name else "an array is"
     yield source.finding(
         writes[0].call,
         f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own{_where(pair)}",
         until=node,
         write=instead,
+        edits=joined.edits if joined is not None else (),
+        safe=joined is not None and joined.is_exact,
         pair=pair,
     )
 

@@ -19,6 +19,7 @@ from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.heavy import is_handed_to_loops
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
+from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -47,11 +48,14 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
+    # Of a vector a TPU makes more kernels of a join than of the writes.
+    joined, instead = None if is_path or pair else rebuilt(writes, source), _advice(writes, source)
     yield source.finding(
         writes[0].call,
         f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",
         until=node,
-        write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
+        write=joined.told(instead) if joined is not None else f"{BEHIND_IFS if is_path else ''}{instead}",
+        edits=joined.edits if joined is not None else (),
         pair=pair,
     )
 

@@ -22,6 +22,7 @@ from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.heavy import is_beside_a_solver
+from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.words import FIRST
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -56,12 +57,15 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
+    edits = _fix(writes, source)
+    joined = None if edits else rebuilt(writes, source)
     yield source.finding(
         writes[0].call,
         f"{subject} are written one by one, each by a kernel of its own",
         until=node,
         write=_advice(writes, source),
-        edits=_fix(writes, source),
+        edits=joined.edits if joined is not None else edits,
+        safe=joined is not None and joined.is_exact,
     )
 
 

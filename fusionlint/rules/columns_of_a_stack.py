@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import worked_on
 from fusionlint.patterns.code.functions import Function, definitions, function_named
@@ -125,11 +125,25 @@ def _state(node: cst.Call, function: Function, source: Source) -> Input | None:
         if any(is_next(output, taken, function, source) for output in given):
             reads = _reads(taken, source)
             found = columns(reads, source)
-            if not found or not all(fit(column.axis, along) for column in found):
+            if not found or not all(fit(column.axis, along) for column in found) or _is_moved_on(node, reads, source):
                 continue
             if columns((*reads, *_read_by_conditions(taken, function, source)), source):
                 return taken
     return None
+
+
+def _is_moved_on(node: cst.Call, reads: Sequence[cst.BaseExpression], source: Source) -> bool:
+    """Whether what was taken is joined to what is new without its first or last, `concatenate([past[:, 1:], new],
+    axis=1)`: a history, of which each column is another one in the next step."""
+    joined = parts(node, source)
+    match joined[:1]:
+        case [cst.Subscript(value=value, slice=[*_, cst.SubscriptElement(slice=cst.Slice(lower=lower))])]:
+            if lower is not None and constant(lower) != 0 and value in reads:
+                return True
+    match joined[-1:]:
+        case [cst.Subscript(value=value, slice=[*_, cst.SubscriptElement(slice=cst.Slice(upper=upper))])]:
+            return upper is not None and value in reads
+    return False
 
 
 def _is_handed_out(node: cst.Call, taken: Input, function: Function, source: Source) -> bool:

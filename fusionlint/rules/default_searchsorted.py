@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
-from fusionlint.patterns.code.calls import argument, beside, has_only, hides_some, is_handed_to
+from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
 from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
@@ -121,7 +121,9 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             f"the default method {_IN_A_LOOP}",
-            write=f"partial({source.code(search)}, {_METHOD}) in its place",
+            write=_with_method(node, search, source),
+            edits=_edits_of(node, made, used, source),
+            safe=True,
         )
     elif any(_is_asked_often(use, made[-1], source) for use in used):
         yield source.finding(
@@ -147,6 +149,32 @@ def interpolated_by_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
     if searched_for(barrier, module) != "interp":
         return None
     return f"write jnp.interp out around jnp.searchsorted(..., {_METHOD}): by itself it searches in a loop"
+
+
+def _with_method(node: cst.Call, search: cst.BaseExpression, source: Source) -> str:
+    if source.calls(node, _PARTIAL):
+        return f"{source.code(node.func)}({source.code(search)}, ..., {_METHOD})"
+    return f"{_given_two(search, source)} in its place"
+
+
+def _given_two(search: cst.BaseExpression, source: Source) -> str:
+    """A function of what is looked through and looked up."""
+    first, second = ("x", "bins") if (source.qualified_name(search) or "").endswith("digitize") else ("a", "v")
+    return f"lambda {first}, {second}: {source.code(search)}({first}, {second}, {_METHOD})"
+
+
+def _edits_of(
+    node: cst.Call, made: Sequence[cst.Call], used: Sequence[cst.CSTNode], source: Source
+) -> tuple[Edit, ...]:
+    """The method among what is given already; or a lambda, where whoever calls it is seen to give two arguments."""
+    if source.calls(node, _PARTIAL):
+        return _edits(node, source)
+    calls_of_it = [call_of(use, source) for use in used]
+    if len(made) > 1 or holds_comment(node) or not source.calls(node, *VMAPS):
+        return ()
+    if any(call is None or not has_only(call, 2) or len(call.args) != 2 for call in calls_of_it):
+        return ()
+    return (source.replace(node.args[0].value, quoted(_given_two(node.args[0].value, source), source)),)
 
 
 def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:

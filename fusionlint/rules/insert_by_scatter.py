@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import constant, is_fresh, is_literal, is_none
-from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
+from fusionlint.patterns.code.at import TO_ARRAY, constant, elements, is_fresh, is_literal, is_none
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
+from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
+from fusionlint.patterns.code.passed_over import is_short
+from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.scattered import puts_most_behind, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import children
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -25,6 +30,7 @@ rule = Rule(__name__, harm="fusion")
 
 _INSERT = "jax.numpy.insert"
 _LONG = 40
+_CODE = cst.BaseExpression
 
 
 @rule.source("Call", calls=(_INSERT,))
@@ -42,10 +48,12 @@ def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     axis = argument(node, 3, "axis")
     axis = None if is_none(axis) else axis
+    written = _code(node, array, at, values, axis, source)
     yield source.finding(
         node,
         "two scatters make a new array, one for what was there and one for what is put in",
         write=_joined(array, at, values, axis, source),
+        edits=(in_place_of(node, written, source),) if written is not None else (),
         # Columns are put in by a TPU as fast.
         pair=0 if axis is None or constant(axis) == 0 else 2,
     )
@@ -57,6 +65,49 @@ def put_behind_by_a_scatter(barrier: Barrier, module: hlo.Module) -> str | None:
     if not any(puts_most_behind(scatter, module) for scatter in scatters_at(barrier, module)):
         return None
     return "jnp.concatenate of the parts in place of jnp.insert, or of a write of most of a new array: it fuses"
+
+
+def _code(
+    node: cst.Call,
+    array: cst.BaseExpression,
+    at: int,
+    values: cst.BaseExpression,
+    axis: cst.BaseExpression | None,
+    source: Source,
+) -> Called | None:
+    """What puts one value, or one row, in as an insert does: in the dtype of the array.
+
+    Not safe: of several values it raises, and of an array of more axes insert makes one axis first.
+    """
+    jnp, v = source.alias_at(node, "jax.numpy"), as_argument(values, source)
+    if jnp is None or source.has_comment(node) or not _is_one(values, source):
+        return None
+    if axis is None:
+        if at != 0 or has_rows(array, source):
+            return None
+        filled = [] if v in ("0", "0.0", "0.") else [f"constant_values={v}"]
+        return Called(f"{jnp}.pad", [as_argument(array, source), "(1, 0)", *filled])
+    if constant(axis) != 0 or not is_short(array):
+        return None
+    x = source.code(array)
+    new = f"{jnp}.full_like({x}[:1], {v})"
+    return Called(f"{jnp}.concatenate", [in_a_list(*([new, x] if at == 0 else [f"{x}[:{at}]", new, f"{x}[{at}:]"]))])
+
+
+def _is_one(values: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is computed here, and no list: of a parameter nobody sees whether it is several values."""
+    meant = source.meant(values)
+    if isinstance(meant, cst.List | cst.Tuple | cst.ListComp) or source.calls(meant, *TO_ARRAY):
+        return False
+    if isinstance(meant, cst.Subscript):
+        return not any(isinstance(part, cst.Slice) for part in elements(meant.slice))
+    if isinstance(meant, cst.Name):
+        return unpacked(source.written(meant), source) is not None
+    if isinstance(meant, cst.BinaryOperation | cst.UnaryOperation):
+        return any(
+            _is_one(part, source) and not is_literal(part) for part in children(meant) if isinstance(part, _CODE)
+        )
+    return True
 
 
 def _joined(

@@ -21,7 +21,6 @@ from fusionlint.patterns.code.at import (
 )
 from fusionlint.patterns.code.calls import argument, as_operand, brief
 from fusionlint.patterns.code.elementwise import CHOICES
-from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -31,6 +30,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
+from fusionlint.patterns.writes.compared import at_one_place, of_each_row, one_hot
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.heavy import is_made_for_a_loop, is_read_by_a_loop
@@ -95,10 +95,10 @@ def _of_ones(write: Write, source: Source) -> list[Finding]:
         return []
     if _is_of_rows(write, source):
         what, instead = "row", _one_hot(write.index[1], _length(write, 1, source), "", source)
-        return [_of_each(write, what, instead, 0, source, _fix(write, source))]
+        return [_of_each(write, what, instead, 0, source, _fix(write, 1, source))]
     if _is_of_columns(write, source):
         instead = _one_hot(write.index[0], _length(write, 0, source), ", axis=0", source)
-        return [_of_each(write, "column", instead, 0, source)]
+        return [_of_each(write, "column", instead, 0, source, _fix(write, 0, source))]
     if _is_probe(node, source) or are_few_firsts([write], source):
         return []
     if not (_is_of_a_plane(write, source) or (_is_of_a_row(write, source) and is_mapped)):
@@ -114,7 +114,9 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
         return []
     among = place_among_ranges(write, source)
     if among is not None and axes_of(write, source) == len(write.index):
-        return [_of_each(write, "row", _chosen(write, among, source), 2, source)]
+        found = of_each_row(write, source) if among == 1 else None
+        edits = found[1] if found is not None else ()
+        return [_of_each(write, "row", _chosen(write, among, source), 2, source, edits)]
     if source.in_loop(node) or _is_probe(node, source):
         return []
     if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
@@ -134,7 +136,9 @@ def _of_each(write: Write, what: str, instead: str, pair: int, source: Source, e
 def _of_one(write: Write, source: Source) -> Finding:
     single = "a single one" if _is_one(write.value) else "a single number"
     message = f"a scatter writes {single} into an array of {_kind(write, source)}"
-    return source.finding(write.call, message, write=_compared(write, source), pair=1)
+    found = at_one_place(write, source)
+    edits = found[1] if found is not None else ()
+    return source.finding(write.call, message, write=_compared(write, source), edits=edits, pair=1)
 
 
 def _kind(write: Write, source: Source) -> str:
@@ -278,27 +282,13 @@ def _length(write: Write, axis: int, source: Source) -> str | None:
     return None
 
 
-def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
-    """`jax.nn.one_hot`, where the zeros and their shape stand in the same expression.
+def _fix(write: Write, axis: int, source: Source) -> tuple[Edit, ...]:
+    """`jax.nn.one_hot`, where the shape of the zeros is seen, and every row or column gets its one.
 
     Not safe: an index below zero counts from the end in a write, and is no class for one_hot.
     """
-    jax, width = source.alias_at(write.call, "jax"), _length(write, 1, source)
-    if jax is None or width is None or not isinstance(write.array, cst.Call) or len(write.call.args) != 1:
-        return ()
-    place = write.index[1]
-    every = meant(write.index[0], source)
-    if not isinstance(every, cst.Call) or source.code(every.args[0].value) != _length(write, 0, source):
-        return ()  # rows are left without a one
-    if not is_same_at(every.args[0].value, write.call, source):
-        return ()  # as they may be here
-    if not isinstance(place, cst.BaseExpression) or _may_be_below_zero(place, source):
-        return ()
-    dtype = argument(write.array, 1, "dtype")
-    if source.has_comment(write.call) or len(write.array.args) > 2:
-        return ()
-    said = f", dtype={source.code(dtype)}" if dtype is not None else ""
-    return (source.replace(write.call, f"{jax}.nn.one_hot({source.code(place)}, {width}{said})"),)
+    found = None if _may_be_below_zero(write.index[axis], source) else one_hot(write, axis, source)
+    return found[1] if found is not None else ()
 
 
 def _compared(write: Write, source: Source) -> str:

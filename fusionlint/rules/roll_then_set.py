@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.branches.moved import makes_room
-from fusionlint.patterns.code.at import Write, at_write, constant, elements, is_literal
-from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.code.at import Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
+from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
+from fusionlint.patterns.code.passed_over import passed_over
 from fusionlint.patterns.compiled.links import is_write
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import first_uses, readers_of, value_of, writer_of
 from fusionlint.patterns.compiled.round import parts_joined
+from fusionlint.patterns.values.annotations import is_said_to_be_a_list
+from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.rule import Rule
@@ -35,9 +40,10 @@ _LONG = 30
 _READ = 2
 # And that of a buffer.
 _ROOM = 3
-_IN_A_ROW = ", where the array has one axis: without `axis=` a roll moves all elements in a row"
-_MAKERS = tuple(f"jax.numpy.{name}" for name in ("array", "asarray", "stack", "concatenate"))
-_WITH_AXES = ("jax.numpy.expand_dims", "jax.numpy.concatenate")
+_MOVES_ALL = ": without `axis=` a roll moves all elements in a row"
+_NUMBERS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy", "math") for name in ("nan", "inf", "pi"))
+# What every dtype has, the smallest and the truth values too.
+_EXACT = frozenset(("0", "1", "0.0", "1.0", "0.", "1.", "False", "True"))
 
 
 @rule.source("Call", calls=(_ROLL,))
@@ -52,7 +58,9 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
         node,
         "the array is moved by one kernel, and the end that came round is written over by another",
         until=write.call,
-        write=_joined(node, write, source),
+        write=_advice(node, write, source),
+        edits=_fix(node, write, source),
+        safe=_is_exact(node, write, source),
         pair=_READ if len(write.index) == 1 and is_worked_on_alone(write.call, source) else 0,
     )
 
@@ -142,40 +150,137 @@ def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
     rolled = 0 if axis is None or axis == "None" else constant(axis)
     at, at_start = place
     is_last = rolled == -1 and 0 < at == len(write.index) - 1  # of `x.at[0]` nobody sees that it is the last axis
+    if axis is not None and _is_less_than_came_round(shift, write):
+        return False
     return (rolled == at or is_last) and at_start is not isinstance(shift, cst.UnaryOperation)
 
 
-def _has_the_axis(value: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether what is written is seen to have as many axes as its place: `v[None]`, `v[-k:]`, a list or an array."""
-    meant = source.meant(value)
-    match meant:
-        case cst.List() | None:
-            return True
-        case cst.Subscript(slice=slices):
-            parts = elements(slices)
-            return any(isinstance(part, cst.Slice) or source.code(part) == "None" for part in parts[:1])
-        case cst.Call(args=[cst.Arg(value=cst.List()), *_]):
-            return source.calls(meant, *_MAKERS)
-    return source.calls(meant, *_WITH_AXES)
+def _is_less_than_came_round(shift: cst.BaseExpression, write: Write) -> bool:
+    """`jnp.roll(x, 2, axis=0).at[0].set(v)`."""
+    by = constant(shift)
+    return (
+        by is not None
+        and abs(by) > 1
+        and not any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index)
+    )
 
 
-def _joined(roll: cst.Call, write: Write, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
-    array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
-    x = brief(source.code(array), _LONG, "x") if array is not None else "x"
-    is_backwards = isinstance(shift, cst.UnaryOperation)
-    if len(write.index) > 1:
+def _advice(roll: cst.Call, write: Write, source: Source) -> str:
+    called = _joined(roll, write, source, longest=_LONG)
+    if called is None:
         what = "zeros or other padding" if is_literal(write.value) else "the new part"
-        kept = "all but the first" if is_backwards else "all but the last"
+        kept = "all but the first" if _is_backwards(roll) else "all but the last"
+        jnp = source.alias("jax.numpy") or "jnp"
         return f"{jnp}.concatenate of {what} and {kept}, along that axis; {jnp}.pad where it is a number"
-    value = brief(source.code(write.value), _LONG, "new") if write.value is not None else "new"
-    k, new = "1", f"{jnp}.expand_dims({value}, 0)"  # a number of Python too, which has no `[None]`
-    if isinstance(write.index[0], cst.Slice) and shift is not None:  # as many as have come round
-        k, new = source.code(shift).lstrip("- "), value
-    if is_literal(write.value):
-        new = f"{jnp}.full_like({x}[:{k}], {value})"  # whatever axes stand behind the first
-    elif isinstance(write.index[0], cst.Slice) and not _has_the_axis(write.value, source):
-        new = f"{jnp}.broadcast_to({value}, {x}[:{k}].shape)"  # a write brings any row to the shape of its place
-    parts = f"[{x}[{k}:], {new}]" if is_backwards else f"[{new}, {x}[:-{k}]]"
-    unless = _IN_A_ROW if argument(roll, 2, "axis") is None else ""
-    return f"{jnp}.concatenate({parts}): one kernel{unless}"
+    return f"{called}: one kernel{_unless(roll, write, source)}"
+
+
+def _unless(roll: cst.Call, write: Write, source: Source) -> str:
+    """Of which arrays a join of rows is the same: without an axis all elements move in a row."""
+    if argument(roll, 2, "axis") is not None:
+        return ""
+    by = _by(roll, source)
+    is_one = _moved(write, source) == by
+    return f", where {'the array has one axis' if is_one else f'a row has {by} elements'}{_MOVES_ALL}"
+
+
+def _joined(roll: cst.Call, write: Write, source: Source, *, longest: int = 0, of: str = "") -> Called | None:
+    """`jnp.concatenate([jnp.full_like(x[:1], v), x[:-1]])`: as a write does, `full_like` brings what it is given to the
+    dtype of the array and to the shape of the place. `of` is what the array is called there."""
+    jnp, array, by = source.alias("jax.numpy") or "jnp", argument(roll, 0, "a"), _by(roll, source)
+    place, value = edge(write), write.value
+    if array is None or value is None or by is None or place is None or not _is_one_edge(write):
+        return None
+    axis, k = argument(roll, 2, "axis"), _moved(write, source) or "1"
+    x = of or as_operand(array, brief(source.code(array), longest, "x"))
+    along = place[0] % len(write.index)  # `...` takes a place of its own
+    before = [source.code(part) for part in write.index[:along]]
+    new = as_argument(value, source) if of else brief(as_argument(value, source), longest, "new")
+    new = f"{jnp}.array({new})" if _is_a_list(value, source) else new
+
+    def part(index: str) -> str:
+        return f"{x}[{', '.join([*before, index])}]"
+
+    if along == 0 or _is_of_all(write, source):
+        filled = f"{jnp}.full_like({part(f':{k}')}, {new})"
+    else:
+        filled = f"{jnp}.full_like({part('0')}, {new})[{', '.join([*before, 'None'])}]"
+    pieces = [part(f"{k}:"), filled] if _is_backwards(roll) else [filled, part(f":-{k}")]
+    said = [f"axis={source.code(axis)}"] if along and axis is not None else []
+    return Called(f"{jnp}.concatenate", [in_a_list(*pieces), *said])
+
+
+def _is_a_list(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a list or a tuple of Python's, which a write takes, and `full_like` does not."""
+    meant = source.meant(value)
+    return isinstance(meant, cst.List | cst.Tuple | cst.ListComp) or (
+        isinstance(value, cst.Name) and is_said_to_be_a_list(value, source)
+    )
+
+
+def _is_one_edge(write: Write) -> bool:
+    """Whether all there is on every other axis is written."""
+    return sum(not is_whole(part) for part in write.index) == 1
+
+
+def _is_of_all(write: Write, source: Source) -> bool:
+    """Whether a slice is written, or one number, for which the axis need not be there."""
+    is_slice = any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index)
+    return is_slice or is_literal(write.value) or is_a_number(write.value, source) or _is_constant(write.value, source)
+
+
+def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:
+    value = value.expression if isinstance(value, cst.UnaryOperation) else value
+    return isinstance(value, cst.Attribute) and source.qualified_name(value) in _NUMBERS
+
+
+def _is_backwards(roll: cst.Call) -> bool:
+    return isinstance(argument(roll, 1, "shift"), cst.UnaryOperation)
+
+
+def _by(roll: cst.Call, source: Source) -> str | None:
+    """By how much an array is moved, without the sign, as it can stand behind another."""
+    shift = argument(roll, 1, "shift")
+    shift = shift.expression if isinstance(shift, cst.UnaryOperation) else shift
+    return as_operand(shift, source.code(shift)) if shift is not None else None
+
+
+def _moved(write: Write, source: Source) -> str | None:
+    """How much is written at the end: 1, of `.at[0]`, or k, of `.at[:k]` and `.at[-k:]`."""
+    place = next(part for part in write.index if not is_whole(part))
+    if not isinstance(place, cst.Slice):
+        return "1"
+    end = place.upper or place.lower
+    end = end.expression if isinstance(end, cst.UnaryOperation) else end
+    return as_operand(end, source.code(end)) if end is not None else None
+
+
+def _fix(roll: cst.Call, write: Write, source: Source) -> tuple[Edit, ...]:
+    """The join in place of the write, and nothing, or the array alone, in place of the roll."""
+    array = argument(roll, 0, "a")
+    if array is None or source.alias_at(roll, "jax.numpy") is None or len(write.call.args) != 1:
+        return ()
+    if not has_only(roll, 3, "a", "shift", "axis") or not _is_read_as_it_is(roll, write, source):
+        return ()
+    if _moved(write, source) != _by(roll, source) or (argument(roll, 2, "axis") is None and has_rows(array, source)):
+        return ()
+    if source.has_comment(roll) or source.has_comment(write.call):
+        return ()
+    found = passed_over(roll, array, write.call, source)
+    joined = _joined(roll, write, source, of=found[0]) if found is not None else None
+    if found is None or joined is None:
+        return ()
+    return (in_place_of(write.call, joined, source), *found[1])
+
+
+def _is_read_as_it_is(roll: cst.Call, write: Write, source: Source) -> bool:
+    """Whether nothing is done with a roll before the write, `.astype(float)`."""
+    return source.meant(write.array) is roll
+
+
+def _is_exact(roll: cst.Call, write: Write, source: Source) -> bool:
+    """Whether the join is the same to the last bit for whatever array there is: of a number that all dtypes have, along
+    an axis that both the roll and the write say. Of rows, what is weakly typed would not stay so."""
+    axis, place = argument(roll, 2, "axis"), edge(write)
+    is_said = axis is not None and place is not None and constant(axis) == place[0]
+    return is_said and isinstance(write.value, cst.BaseExpression) and source.code(write.value) in _EXACT

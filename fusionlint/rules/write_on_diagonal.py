@@ -11,12 +11,15 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_literal
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
+from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.scattered import is_diagonal, is_of_elementwise_work, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_decomposed
+from fusionlint.patterns.values.annotations import is_said_to_be_a_list
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain, is_last
@@ -44,6 +47,9 @@ rule = Rule(__name__, harm="fusion")
 _FILL = "jax.numpy.fill_diagonal"
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
+# What a write may be promised, and what has to stand in parentheses beside an operator.
+_PROMISES = ("indices_are_sorted", "unique_indices")
+_IN_PARTS = (cst.UnaryOperation, cst.BinaryOperation, cst.Comparison, cst.IfExp)
 # A truth value, and what is called as a vector of a diagonal is.
 _ONE_EACH = regex(r"^(True|False)$|diag", re.I)
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
@@ -96,7 +102,8 @@ def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
         else f"{jnp}.where({eye}, {_as_array(value, jnp, as_argument(value, source))}, {shown})"
     )
     is_named = numpy is not None and isinstance(array, cst.Name)
-    is_plain = is_named and _is_plain(value) and not is_false and not source.has_comment(node)
+    is_plain = is_named and not _is_a_list(value, source) and not source.has_comment(node)
+    is_plain = is_plain and (not is_false or _is_of_truths(array, source)) and has_only(node, 2, "a", "val", "inplace")
     yield source.finding(
         node,
         "a scatter writes the diagonal, by kernels of its own",
@@ -134,10 +141,10 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     if has_axes_behind(write, source):
         return f"{jnp}.where(mask, ..., {array}), mask {eye} with an axis of one behind it for each axis that follows"
     if axes_before(write):
-        value, unless = _of_each(write, value, source)
+        value, unless = _of_each(write, value, source), ""
         if is_the_shorter(length, source):
             eye = f"{jnp}.eye(*{array}.shape[-2:], dtype=bool)"
-            unless += f", where {array} is square" if unless else ""
+            unless = f", where {array} is square" if ".expand_dims(" in value else ""
         return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){unless}"
     if len(write.index) == 3:
         return f"{jnp}.where({eye}, values[..., None], {array})"
@@ -150,8 +157,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     of_more = "" if is_matrix(write.array, source) else "; of an array of more axes a mask with one of one for each"
     if write.method == "set" and isinstance(write.value, cst.Name) and write.value.value == "False":
         return f"{array} & ~{eye}{of_more}"
-    is_in_parts = isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp)
-    value = f"({value})" if is_in_parts and write.method != "set" else value
+    value = f"({value})" if isinstance(write.value, _IN_PARTS) and write.method != "set" else value
     return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){of_more}"
 
 
@@ -160,14 +166,13 @@ def _written(write: Write, array: str, value: str) -> str:
     return {"set": value, "add": f"{array} + {value}"}.get(write.method, f"{array} * {value}")
 
 
-def _of_each(write: Write, value: str, source: Source) -> tuple[str, str]:
-    """The values for the matrices of a batch, `values[..., None]`: a mask holds for the last two axes. And when not."""
+def _of_each(write: Write, value: str, source: Source) -> str:
+    """The values for the matrices of a batch, with an axis more: a mask holds for the last two. A number too may have
+    one."""
     if write.value is None or is_literal(write.value) or _is_number(write, source):
-        return value, ""
-    is_one = isinstance(write.value, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
-    is_long = value != source.code(write.value)
-    named = "values" if is_long else value if is_one else f"({value})"
-    return f"{named}[..., None]", ", without `[..., None]` where it is a number"
+        return value
+    named = "values" if value != source.code(write.value) else value
+    return f"{source.alias('jax.numpy') or 'jnp'}.expand_dims({named}, -1)"
 
 
 def _may_be_rows(write: Write, source: Source) -> bool:
@@ -181,36 +186,67 @@ def _is_number(write: Write, source: Source) -> bool:
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
-    """The `where`, for a number or a name on the diagonal of a named square array.
+    """The `where`, of a square array that is read and not computed.
 
     Not safe: `where` takes its dtype from both, the write from the array; of an array that is not square, or of more
     axes, it does not hold.
     """
-    jnp = source.alias_at(write.call, "jax.numpy")
-    if jnp is None or write.method not in ("set", "add") or not isinstance(write.array, cst.Name):
-        return ()
-    if write.value is None or not (isinstance(write.value, cst.Name) or _is_plain(write.value)):
+    jnp, value, is_batch = source.alias_at(write.call, "jax.numpy"), write.value, bool(axes_before(write))
+    if jnp is None or value is None or not is_short(write.array) or not has_only(write.call, 1, *_PROMISES):
         return ()
     if (
-        len(write.call.args) != 1
-        or len(write.index) > 2
+        _is_a_list(value, source)
+        or len(write.index) - is_batch > 2
         or has_axes_behind(write, source)
         or source.has_comment(write.call)
-        or _is_zeros(write.array, source)
+        or (_is_zeros(write.array, source) and not is_batch)
         or has_more_axes(write.array, source)
-        or is_a_row(write.value, length, source)
-        or _may_be_rows(write, source)
+        or is_a_row(value, length, source)
+        or (not is_batch and _may_be_a_row(write, source))
         or not is_same_at(length, write.call, source)
         or not is_square(write.array, length, write.call, source)
     ):
         return ()
-    array, value = write.array.value, source.code(write.value)
-    if isinstance(write.value, cst.UnaryOperation | cst.BinaryOperation):
-        value = f"({value})"
-    new = _written(write, array, value)
-    size = _size(write, length, source)
-    text = f"{jnp}.where({jnp}.eye({size}, dtype=bool), {new}, {array})"
-    return (source.replace(write.call, text), *left_unused(write.call, text, source))
+    array, shown = source.code(write.array), as_argument(value, source)
+    if is_batch and not _is_plain(value):
+        shown = f"{jnp}.expand_dims({shown}, -1)"  # a number too
+    elif write.method != "set" and isinstance(value, _IN_PARTS):
+        shown = f"({shown})"
+    eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
+    chosen = Called(f"{jnp}.where", [eye, _written(write, array, shown), array])
+    return (in_place_of(write.call, chosen, source), *left_unused(write.call, str(chosen), source))
+
+
+def _may_be_a_row(write: Write, source: Source) -> bool:
+    """The same of whatever is not plainly a number, or made of a diagonal."""
+    if write.value is None or _is_plain(write.value) or is_matrix(write.array, source):
+        return False
+    if isinstance(write.value, cst.Name):
+        return _may_be_rows(write, source)
+    return write.method == "set" and not _ONE_EACH.search(source.code(write.value)) and not _is_number(write, source)
+
+
+def _is_a_list(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether `where` would not take it."""
+    if isinstance(value, cst.Name) and is_said_to_be_a_list(value, source):
+        return True
+    return isinstance(source.meant(value), cst.List | cst.Tuple | cst.ListComp | cst.SimpleString | cst.Ellipsis)
+
+
+def _is_of_truths(array: cst.BaseExpression, source: Source) -> bool:
+    """`a == b`, `(a == b).all(-1)`, `a & b`: of numbers `&` would work on their bits."""
+    match meant(array, source):
+        case cst.Comparison():
+            return True
+        case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr(), right=right):
+            return all(_is_of_truths(side, source) for side in (left, right))
+        case cst.UnaryOperation(operator=cst.BitInvert(), expression=inner):
+            return _is_of_truths(inner, source)
+        case cst.Subscript(value=inner):
+            return _is_of_truths(inner, source)
+        case cst.Call(func=cst.Attribute(value=cst.Comparison(), attr=cst.Name("all" | "any"))):
+            return True
+    return False
 
 
 def _size(write: Write, length: cst.BaseExpression, source: Source) -> str:

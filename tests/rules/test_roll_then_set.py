@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import pytest
 
+from fusionlint.source.fixing import fix_text
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
+from fusionlint.source.world import join
 
 ROLLED = """
 import jax
@@ -22,19 +25,109 @@ def before(dones, new):
     [
         ("jnp.roll(dones, 1, axis=0).at[0].set(False)", "[jnp.full_like(dones[:1], False), dones[:-1]]"),
         ("jnp.roll(dones, -2, axis=0).at[-2:].set(0.0)", "[dones[2:], jnp.full_like(dones[:2], 0.0)]"),
-        ("jnp.roll(dones, 1, axis=0).at[0].set(new)", "[jnp.expand_dims(new, 0), dones[:-1]]"),
-        ("jnp.roll(dones, -1, axis=0).at[-1:].set(new)", "[dones[1:], jnp.broadcast_to(new, dones[:1].shape)]"),
-        ("jnp.roll(dones, 2, axis=0).at[:2].set(new)", "[jnp.broadcast_to(new, dones[:2].shape), dones[:-2]]"),
-        ("jnp.roll(dones, 2, axis=0).at[0:2].set(new)", "[jnp.broadcast_to(new, dones[:2].shape), dones[:-2]]"),
-        ("jnp.roll(dones, 2, axis=0).at[:2].set(new[-2:])", "[new[-2:], dones[:-2]]"),
-        ("jnp.roll(dones, 1, axis=0).at[:1].set(new[-1:])", "[new[-1:], dones[:-1]]"),
-        ("jnp.roll(dones, -1, axis=0).at[-1:].set(new[None])", "[dones[1:], new[None]]"),
+        ("jnp.roll(dones, 1, axis=0).at[0].set(new)", "[jnp.full_like(dones[:1], new), dones[:-1]]"),
+        ("jnp.roll(dones, -1, axis=0).at[-1:].set(new)", "[dones[1:], jnp.full_like(dones[:1], new)]"),
+        ("jnp.roll(dones, 2, axis=0).at[0:2].set(new)", "[jnp.full_like(dones[:2], new), dones[:-2]]"),
+        ("jnp.roll(dones, 2, axis=0).at[:2].set((1, 2))", "[jnp.full_like(dones[:2], jnp.array((1, 2))), dones[:-2]]"),
+        ("jnp.roll(dones, n, axis=0).at[:n].set(new[-n:])", "[jnp.full_like(dones[:n], new[-n:]), dones[:-n]]"),
     ],
 )
-def test_a_number_at_the_end_is_as_wide_as_the_rows_are(write: str, joined: str) -> None:
+def test_what_is_written_is_brought_to_the_shape_and_the_dtype_of_its_place(write: str, joined: str) -> None:
     (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text == f"jnp.concatenate({joined}): one kernel"
+    assert [edit.text for edit in found.suggestion.edits] == [f"jnp.concatenate({joined})"]
+
+
+@pytest.mark.parametrize(
+    ("write", "joined"),
+    [
+        ("jnp.roll(x, 1, axis=1).at[:, 0].set(0)", "[jnp.full_like(x[:, :1], 0), x[:, :-1]], axis=1"),
+        ("jnp.roll(x, -1, 1).at[:, -1].set(v)", "[x[:, 1:], jnp.full_like(x[:, 0], v)[:, None]], axis=1"),
+        ("jnp.roll(x, 2, axis=-1).at[..., :2].set(v)", "[jnp.full_like(x[..., :2], v), x[..., :-2]], axis=-1"),
+        (
+            "jnp.roll(x, -1, axis=-1).at[:, :, -1].set(w)",
+            "[x[:, :, 1:], jnp.full_like(x[:, :, 0], w)[:, :, None]], axis=-1",
+        ),
+        (
+            "jnp.roll(x, 1, axis=-1).at[..., 0].set(jnp.nan)",
+            "[jnp.full_like(x[..., :1], jnp.nan), x[..., :-1]], axis=-1",
+        ),
+        ("jnp.roll(x, 1, axis=0).at[0, :, :].set(w)", "[jnp.full_like(x[:1], w), x[:-1]]"),
+        ("jnp.roll(x, -2, axis=0).at[-2:].set(w)", "[x[2:], jnp.full_like(x[:2], w)]"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16"])
+def test_the_join_computes_what_the_roll_and_the_write_do(write: str, joined: str, dtype: str) -> None:
+    (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
+    assert found.suggestion is not None
+    (edit,) = found.suggestion.edits
+    assert "".join(edit.text.split()).replace(",]", "]").replace(",)", ")") == f"jnp.concatenate({joined})".replace(
+        " ", ""
+    )
+    x = jnp.arange(24.0).reshape(2, 3, 4).astype(dtype)
+    values = {"x": x, "v": jnp.float32(2.5), "w": jnp.arange(3.0) if "0).at" not in write else jnp.arange(4.0)}
+    if ":, :, -1" in write:
+        values["w"] = jnp.arange(3.0)
+    was, now = (eval(code, {"jnp": jnp, **values}) for code in (write, edit.text))
+    assert was.dtype == now.dtype
+    assert jnp.array_equal(was, now, equal_nan=dtype in ("float32", "bfloat16"))
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("h = jnp.roll(x, 1, axis=0)\n    return h.at[0].set(v)", "return J[F(x[:1], v), x[:-1]])"),
+        (
+            "x = jnp.roll(x, 1, axis=0)\n    x = x.at[0].set(v)\n    return x",
+            "x = J[F(x[:1], v), x[:-1]])\n    return x",
+        ),
+        (
+            "h = jnp.roll(s.h, 1, axis=0)\n    return h.at[0].set(v)",
+            "return J[F(s.h[:1], v), s.h[:-1]])",
+        ),
+        (
+            "h = jnp.roll(s.h, 1, axis=0)\n    s.h = v\n    return h.at[0].set(v)",
+            "h = s.h\n    s.h = v\n    return J[F(h[:1], v), h[:-1]])",
+        ),
+        (
+            "h = jnp.roll(x + 1, 1, axis=0)\n    return h.at[0].set(v)",
+            "h = x + 1\n    return J[F(h[:1], v), h[:-1]])",
+        ),
+        (
+            "h = jnp.roll(x, 1, axis=0)\n    x = v\n    return h.at[0].set(v)",
+            "h = x\n    x = v\n    return J[F(h[:1], v), h[:-1]])",
+        ),
+        (
+            "h = jnp.roll(x, 1, axis=0)  # why\n    return h.at[0].set(v)",
+            "h = x  # why\n    return J[F(h[:1], v), h[:-1]])",
+        ),
+        ("return jnp.roll(x + 1, 1, axis=0).at[0].set(v)", None),
+        ("return jnp.roll(x, 1, axis=0).astype(int).at[0].set(v)", None),
+        ("return jnp.roll(x, 64).at[0].set(v)", None),
+        ("return jnp.roll(jnp.ones((3, 4)), 1).at[0].set(v)", None),
+        ("return jnp.roll(x, 1, axis=0).at[0].set(v, mode='drop')", None),
+        ("return jnp.roll(x, 1, axis=0).at[0, 1:-1].set(v)", None),
+    ],
+)
+def test_the_roll_goes_where_what_was_rolled_is_the_same_at_the_write(body: str, left: str | None) -> None:
+    head = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef before(x, s, v):\n    "
+    scope = Scope(("roll-then-set",))
+    code = f"{head}{body}\n"
+    found = check_text(code.encode(), "m.py", scope)
+    after = fix_text("m.py", code.encode(), found, scope, join({}), unsafe=True).after.decode()
+    if left is not None:
+        left = left.replace("J[", "jnp.concatenate([").replace("F(", "jnp.full_like(")
+    assert found
+    assert after == (code if left is None else f"{head}{left}\n")
+
+
+def test_only_a_number_that_each_dtype_has_is_safe() -> None:
+    for value, is_safe in (("0", True), ("False", True), ("-1000", False), ("new", False)):
+        code = ROLLED.format(write=f"jnp.roll(dones, 1, axis=0).at[0].set({value})")
+        (found,) = check_text(code.encode(), "m.py", Scope(("roll-then-set",)))
+        assert found.suggestion is not None
+        assert found.suggestion.safe is is_safe
 
 
 def test_without_an_axis_only_what_has_one_is_joined() -> None:
@@ -43,3 +136,10 @@ def test_without_an_axis_only_what_has_one_is_joined() -> None:
     (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
     assert found.suggestion is not None
     assert ": one kernel, where the array has one axis" in found.suggestion.text
+
+
+def test_what_moves_elements_by_the_length_of_a_row_says_of_which() -> None:
+    write = "jnp.roll(dones, 64).at[0].set(new)"
+    (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
+    assert found.suggestion is not None
+    assert ", where a row has 64 elements: without" in found.suggestion.text

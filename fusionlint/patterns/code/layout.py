@@ -24,13 +24,21 @@ Part: TypeAlias = "str | Called"
 
 
 class Called(NamedTuple):
-    """A call to write, `jnp.where(p, a, b)`."""
+    """A call to write, `jnp.where(p, a, b)`, with what is asked of its result `behind` it; or, by other brackets, a
+    list."""
 
     function: str
     parts: Sequence[Part]
+    brackets: str = "()"
+    behind: str = ""
 
     def __str__(self) -> str:
-        return f"{self.function}({', '.join(map(str, self.parts))})"
+        return f"{self.function}{self.brackets[0]}{', '.join(map(str, self.parts))}{self.brackets[1]}{self.behind}"
+
+
+def in_a_list(*parts: Part) -> Called:
+    """A list to write, `[a, b]`."""
+    return Called("", parts, "[]")
 
 
 def added(call: cst.Call, text: str, source: Source, *, last: str | None = None) -> Edit:
@@ -72,7 +80,8 @@ class _Style(NamedTuple):
     def broken(self, called: Called, blanks: str) -> str:
         inner = blanks + self.unit
         lines = (f"{inner}{self.fitted(part, inner)},{self.end}" for part in called.parts)
-        return f"{called.function}({self.end}{''.join(lines)}{blanks})"
+        opened = f"{called.function}{called.brackets[0]}{self.end}"
+        return f"{opened}{''.join(lines)}{blanks}{called.brackets[1]}{called.behind}"
 
     def fitted(self, part: Part, blanks: str) -> str:
         if isinstance(part, str):

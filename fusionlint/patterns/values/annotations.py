@@ -80,6 +80,15 @@ def _subscripted(
     return None
 
 
+def is_said_to_be_a_list(name: cst.Name, source: Source) -> bool:
+    """Whether a parameter or a variable is annotated as a list or a tuple, `tokens: Sequence[int]`, of whatever."""
+    match source.binder(name):
+        case cst.Param(annotation=cst.Annotation(said)) | cst.AnnAssign(annotation=cst.Annotation(said)):
+            said = said.value if isinstance(said, cst.Subscript) else said
+            return meaning_of(said, name, source) in _LISTS
+    return False
+
+
 def _either(parts: list[cst.BaseExpression], name: str, at: cst.CSTNode, source: Source) -> Kind | None:
     """What all of several annotations agree on, None aside."""
     given = [part for part in parts if not is_none(part)]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, is_none
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
+from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.writes.places import DIAGONAL_OF, meant
@@ -15,6 +16,12 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _COPIES = tuple(f"jax.numpy.{name}" for name in ("repeat", "tile"))
+_SHAPED = ("jax.numpy.reshape", "jax.numpy.broadcast_to")
+_IDENTITIES = ("jax.numpy.eye", "jax.numpy.identity")
+_PRODUCTS = ("jax.numpy.matmul", "jax.numpy.dot")
+_TAKES_IT = ("jax.numpy.diag", "jax.numpy.diagonal")
+# A name seldom stands for more names than this.
+_DEPTH = 6
 # More axes than a matrix has.
 _AXES = 3
 
@@ -84,17 +91,71 @@ def is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
     return True
 
 
-def is_square(array: cst.Name, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:
-    """Whether an array is seen to have as many rows as are written of its diagonal: it was asked for its length, or is
-    made so long."""
+def is_square(array: cst.BaseExpression, length: cst.BaseExpression, at: cst.Call, source: Source) -> bool:
+    """Whether an array is seen to have as many rows as are written of its diagonal, and as many columns: it was asked
+    for its length, is made so long, or what is written is made of its diagonal."""
     asked = _asked_for(length, source)
-    if asked is not None:
-        return isinstance(asked, cst.Name) and asked.value == array.value and is_same_at(asked, at, source)
-    match meant(array, source):
-        case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[rows, columns])), *_]) as made:
-            sizes = {source.code(each.value) for each in (rows, columns)}
-            is_fresh = source.calls(made, *FRESH_BY_SHAPE) and is_same_at(made.args[0].value, at, source)
-            return is_fresh and sizes == {source.code(length)}
+    if asked is not None and source.code(asked) == source.code(array):
+        return is_same_at(asked, at, source)
+    size = source.code(length)
+    if _is_made_so_long(array, size, at, source, _DEPTH) or _is_of_itself(array, asked, source):
+        return True
+    return _is_of_its_diagonal(at, array, source)
+
+
+def _is_made_so_long(array: cst.BaseExpression, size: str, at: cst.Call, source: Source, depth: int) -> bool:
+    """`jnp.zeros((b, n, n))`, `jnp.reshape(x, [n, n])`, and what an identity of that length goes into."""
+    made = meant(array, source)
+    if depth == 0 or not isinstance(made, cst.BaseExpression):
+        return False
+    match made:
+        case cst.BinaryOperation(operator=operator, left=left, right=right):
+            sides = () if isinstance(operator, cst.MatrixMultiply) else (left, right)
+            return any(_is_made_so_long(side, size, at, source, depth - 1) for side in sides)
+        case cst.Subscript(value=inner, slice=slices) if is_none(elements(slices)[0]) and len(elements(slices)) == 1:
+            return _is_made_so_long(inner, size, at, source, depth - 1)
+        case cst.Call(args=[_, one, other]) if source.calls(made, "jax.numpy.where"):
+            return any(_is_made_so_long(each.value, size, at, source, depth - 1) for each in (one, other))
+        case cst.Call(args=[cst.Arg(value=said), *_]) if source.calls(made, *_IDENTITIES):
+            return source.code(said) == size and is_same_at(said, at, source) and len(made.args) == 1
+    shape = _shape(made, source)
+    if not isinstance(shape, cst.Tuple | cst.List) or len(shape.elements) < 2:
+        return False
+    return {source.code(each.value) for each in shape.elements[-2:]} == {size} and is_same_at(shape, at, source)
+
+
+def _shape(made: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    if not isinstance(made, cst.Call):
+        return None
+    place = 0 if source.calls(made, *FRESH_BY_SHAPE) else 1 if source.calls(made, *_SHAPED) else None
+    return argument(made, place, "shape") if place is not None else None
+
+
+def _is_of_itself(array: cst.BaseExpression, asked: cst.BaseExpression | None, source: Source) -> bool:
+    """`a @ a.T`, of the length of `a`."""
+    made = meant(array, source)
+    match made:
+        case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right):
+            pass
+        case cst.Call(args=[cst.Arg(value=left), cst.Arg(value=right)]) if source.calls(made, *_PRODUCTS):
+            pass
+        case _:
+            return False
+    return (
+        asked is not None and source.code(left) == source.code(asked) and source.code(right) == f"{source.code(left)}.T"
+    )
+
+
+def _is_of_its_diagonal(write: cst.Call, array: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is written is made of the diagonal that is there: `x.at[i, i].set(jnp.diag(x)[order])`."""
+    todo = [(arg.value, _DEPTH) for arg in write.args[:1]]
+    while todo:
+        value, depth = todo.pop()
+        for part in inside(value):
+            if isinstance(part, cst.Call) and source.calls(part, *_TAKES_IT) and part.args:
+                return source.code(part.args[0].value) == source.code(array)
+            if isinstance(part, cst.Name) and depth and (stands_for := source.value(part)) is not None:
+                todo.append((stands_for, depth - 1))
     return False
 
 

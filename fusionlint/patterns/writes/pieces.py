@@ -7,6 +7,7 @@ the order of their places, without the ends of a slice that a place is written o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import libcst as cst
@@ -59,6 +60,65 @@ def are_all(parts: Sequence[Part], in_order: Sequence[Piece], source: Source) ->
     spans = [_left(_span(parts[piece.number], source), piece) for piece in in_order]
     ends = [(_START, 0), *(end for _, end in spans)]
     return ends == [*(begin for begin, _ in spans), (_END, 0)]
+
+
+class Join(NamedTuple):
+    """What stands between the pieces of an axis, before the first, between each two and behind the last, as slices of
+    the array, "" for nothing; and whether that holds for an axis of whatever length."""
+
+    between: Sequence[str]
+    is_sure: bool
+
+
+def join(parts: Sequence[Part], in_order: Sequence[Piece], size: str, source: Source) -> Join | None:
+    """How the pieces and what is left of the array go together, of which `size` says how long it is, if anything; None
+    where the pieces are not seen to stand in this order."""
+    spans = [_left(_span(parts[piece.number], source), piece) for piece in in_order]
+    ends = [_text(parts[piece.number], piece, source) for piece in in_order]
+    (begins, _), (_, last) = spans[0], spans[-1]
+    between = ["" if begins == (_START, 0) else f":{ends[0][0]}"]
+    for i, ((_, one), (other, _)) in enumerate(pairwise(spans)):
+        if one != other and not _is_seen_ahead(one, other, ends[i][1], parts[in_order[i + 1].number]):
+            return None
+        between.append("" if one == other else f"{ends[i][1]}:{ends[i + 1][0]}")
+    is_whole = last == (_END, 0) or ends[-1][1].replace(" ", "") == size.replace(" ", "")
+    between.append("" if is_whole else f"{ends[-1][1]}:")
+    is_counted_back = any(bound[0] == _END and bound != (_END, 0) for span in spans for bound in span)
+    are_known = all(isinstance(part, cst.Slice) or constant(part) is not None for part in parts)
+    is_cut = any(piece.cut for piece in in_order)
+    return Join(between, not is_counted_back and not is_cut and are_known and not any(between[1:-1]))
+
+
+def _is_seen_ahead(one: _Bound, other: _Bound, text: str, behind: Part) -> bool:
+    """Whether one bound stands before another, as long as the axis is long enough for both: `k` before the `-k` of
+    `-k:` too."""
+    if (one[0], other[0]) == (_START, _END) or (one[0] == other[0] and one[1] < other[1]):
+        return True
+    match behind:
+        case cst.Slice(lower=cst.UnaryOperation(operator=cst.Minus()), upper=None):
+            return one[0] != _END and not text.startswith("-")
+    return False
+
+
+def _text(part: Part, piece: Piece, source: Source) -> tuple[str, str]:
+    """Where a piece begins and what is the first behind it, as code; "" for the ends of the axis."""
+    (_, first), (kind, behind) = _span(part, source)
+    if isinstance(part, cst.Slice):
+        lower = "" if part.lower is None else source.code(part.lower)
+        upper = "" if part.upper is None else source.code(part.upper)
+        if piece.without_first:
+            lower = str(first + 1) if _is_known(part.lower) else f"{lower} + 1"
+        if piece.without_last:
+            upper = str(behind - 1) if _is_known(part.upper) else f"{upper} - 1"
+        return lower, upper
+    at = source.code(part)
+    if constant(part) is None:
+        return at, f"{at} + 1"
+    return at, "" if (kind, behind) == (_END, 0) else str(behind)
+
+
+def _is_known(bound: cst.BaseExpression | None) -> bool:
+    return bound is None or constant(bound) is not None
 
 
 def _left(span: tuple[_Bound, _Bound], piece: Piece) -> tuple[_Bound, _Bound]:
