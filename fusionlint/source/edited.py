@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from itertools import combinations
-from textwrap import dedent
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
@@ -41,9 +40,9 @@ def names_in(text: str) -> set[str]:
 
 
 def names_bound(text: str) -> set[str]:
-    """The variables that code gives a value, where it is statements: lines that a fix adds."""
+    """The variables that code gives a value, where it is statements: lines that a fix adds, however they are indented."""
     try:
-        nodes = [*ast.walk(ast.parse(dedent(text)))]
+        nodes = [*ast.walk(ast.parse("\n".join(line.strip() for line in text.splitlines())))]
     except (SyntaxError, ValueError):
         return set()
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -17,7 +17,6 @@ from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Part, Write, constant, inside, is_about, is_fresh, is_literal, is_whole, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
-from fusionlint.patterns.loops.carry import written_before
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
@@ -172,7 +171,7 @@ def _piece(write: Write, turns: _Turns, loop: cst.For, jnp: str, source: Source)
     parts = [source.code(part) for part in write.index]
     for number, place in zip(moved, places, strict=True):
         parts[number] = str(place)
-    first = _begun(write, loop, source)
+    first = _begun(write, source)
     axes = axes_of(first, source) if first is not None else None
     is_open = any(isinstance(part, cst.Ellipsis) for part in write.index)
     if axes == len(write.index) and not any(map(is_whole, write.index)):
@@ -190,23 +189,10 @@ def _is_behind_an_ellipsis(place: int, write: Write) -> bool:
     return any(isinstance(part, cst.Ellipsis) for part in write.index[:place])
 
 
-def _begun(write: Write, loop: cst.For, source: Source) -> Write | None:
-    """A write of the array that the loop begins with, so that what is new is seen to be."""
-    if not isinstance(write.array, cst.Name):
-        return None
-    before = written_before(write.array, loop, source)
-    if before is None:
-        return None
-    above = source.parent(before)
-    statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
-    made = statement.value if isinstance(statement, cst.Assign) else None
-    if made is None:
-        return None
-    from fusionlint.patterns.code.at import at_write
-
-    if (earlier := at_write(made)) is not None:
-        return begun_with(earlier, source)
-    return Write(write.call, made, write.index, write.method, write.value) if is_fresh(made, source) else None
+def _begun(write: Write, source: Source) -> Write | None:
+    """A write to what the array is made as; None where that is not seen."""
+    begun = begun_with(write, source)
+    return begun if is_fresh(root(begun), source) else None
 
 
 def _place(part: Part, turns: _Turns, jnp: str, *, is_only: bool, source: Source) -> str | None:
@@ -280,7 +266,7 @@ def write_of(write: Write, value: cst.BaseExpression) -> Write:
 def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...] | None:
     """One value at all places, where the body of the loop is the write; None of other loops."""
     write = found.writes[0]
-    if len(found.writes) > 1 or write.value is None or len(loop.body.body) > 1 or source.has_comment(loop):
+    if len(found.writes) > 1 or write.value is None or len(loop.body.body) > 1 or _has_a_comment(loop, source):
         return None
     if not is_the_same_each_turn(write.value, loop) or write.method not in ("set", "add", "min", "max"):
         return None
@@ -326,19 +312,32 @@ def _looked_up(part: Part, turns: _Turns, jnp: str, loop: cst.For, source: Sourc
     return None
 
 
+def _has_a_comment(loop: cst.For, source: Source) -> bool:
+    """Whether a comment stands in a loop: one before it stays."""
+    return any(source.has_comment(part) for part in (loop.target, loop.iter, loop.body))
+
+
 def _is_read_behind(loop: cst.For, source: Source) -> bool:
     """Whether something outside reads what the loop counts."""
     for name in names_read(loop.target):
         for read in source.reads(name):
-            if loop not in source.ancestors(read):
+            if loop not in source.ancestors(read) and not _is_counted_anew(read, source):
                 return True
     return False
+
+
+def _is_counted_anew(read: cst.Name, source: Source) -> bool:
+    """Whether another loop counts by that name around the read."""
+    return any(
+        isinstance(above, cst.For) and above.body is below and _reads(above.target, read.value)
+        for below, above in source.outward(read)
+    )
 
 
 def _in_one_expression(piece: _Piece, loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...] | None:
     """The write of a list that is made where it is written, in place of a loop that does nothing else."""
     value = piece.write.value
-    if value is None or len(loop.body.body) > 1 or source.has_comment(loop) or _is_read_behind(loop, source):
+    if value is None or len(loop.body.body) > 1 or _has_a_comment(loop, source) or _is_read_behind(loop, source):
         return None
     if any(isinstance(node, cst.NamedExpr | cst.Lambda) for node in inside(value)):
         return None

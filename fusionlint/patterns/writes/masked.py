@@ -30,6 +30,7 @@ from fusionlint.patterns.code.at import (
 )
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
@@ -48,6 +49,10 @@ _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mu
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like")
 _FLOATS = regex(r"(^|\.)(float|bfloat)\w*$")
 _INTS = regex(r"(^|\.)u?int\w*$")
+# What is called as several are: `YAKU_INDICES`, `edges`.
+_MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
+# What is called as a length is.
+_LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
 # A chain is followed back through so many names.
 _DEPTH = 40
 # An array that is written with more than this is not written twice.
@@ -71,7 +76,7 @@ class _Array(NamedTuple):
 
 def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     """A `where` in place of each of `writes`; those of one expression one inside the other."""
-    jnp = source.alias_at(writes[0].call, "jax.numpy")
+    jnp = source.alias_at(writes[0].call, "jax.numpy") or _spelled(writes, source)
     begun = begun_with(writes[0], source)
     groups = [*expressions(writes)]
     if jnp is None or any(source.has_comment(group[-1].call) for group in groups):
@@ -81,6 +86,16 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
         return ()
     edits = [source.replace(group[-1].call, text) for group, text in zip(groups, texts, strict=True)]
     return tuple(_counted_once(writes, [group[0].array for group in groups], edits, source))
+
+
+def _spelled(writes: Sequence[Write], source: Source) -> str | None:
+    """What the first value calls jax.numpy, where the file has it from `import *`."""
+    for node in inside(writes[0].call):
+        match node:
+            case cst.Call(func=cst.Attribute(value=cst.Name(module)) as function):
+                if (source.qualified_name(function) or "").startswith("jax.numpy."):
+                    return module
+    return None
 
 
 def _counted_once(
@@ -107,11 +122,11 @@ def _counted_once(
     where = source.location(first)
     indent = source.line(where.line)[: where.column - 1]
     lines = (f"{name} = {code}\n{indent}" for name, code in zip(names, counted, strict=True))
-    yield Edit(where._replace(end_line=where.line, end_column=where.column), "".join(lines))
     for text, edit in zip(texts, edits, strict=True):
         for name, code in sorted(zip(names, counted, strict=True), key=lambda pair: -len(pair[1])):
             text = text.replace(code, str(name))
         yield edit._replace(text=text)
+    yield Edit(where._replace(end_line=where.line, end_column=where.column), "".join(lines))
 
 
 def _axis_in(code: str) -> int:
@@ -157,7 +172,12 @@ def _scope_of(line: cst.CSTNode, source: Source) -> str:
 
 
 def begun_with(first: Write, source: Source) -> Write:
-    """The write that the chain before `first` begins with, as far as it is seen."""
+    """The write that the chain before `first` begins with, as far as it is seen; of a variable that is made once, and
+    written place by place ever after, what is made."""
+    array = root(first)
+    made = made_as(array, source) if isinstance(array, cst.Name) else None
+    if made is not None:
+        return Write(first.call, made, first.index, first.method, first.value)
     for _ in range(_DEPTH):
         array = root(first)
         before = at_write(source.value(array)) if isinstance(array, cst.Name) else None
@@ -165,6 +185,20 @@ def begun_with(first: Write, source: Source) -> Write:
             return first
         first = before
     return first
+
+
+def made_as(array: cst.Name, source: Source) -> cst.BaseExpression | None:
+    """The new array that a variable is made as, where whatever else it is given is itself with places written."""
+    given = [assigned(use.node, source) for use in source.uses(array) if use.is_write]
+    made = []
+    for value in given:
+        if value is None:
+            return None
+        write = at_write(value)
+        begins = root(write) if write is not None else None
+        if not (isinstance(begins, cst.Name) and begins.value == array.value):
+            made.append(value)
+    return made[0] if len(made) == 1 and is_fresh(made[0], source) else None
 
 
 def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> str | None:
@@ -195,7 +229,7 @@ def _array(array: cst.BaseExpression, begun: Write, source: Source) -> _Array | 
         sizes, dtype = tuple(_sizes(fresh, source)), _dtype(fresh, source)
     if not is_named and (array is not fresh or not sizes or not dtype):
         return None
-    return _Array(text, is_named, axes_of(begun, source), sizes, dtype)
+    return _Array(text, is_named, len(sizes) or axes_of(begun, source), sizes, dtype)
 
 
 def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
@@ -205,6 +239,8 @@ def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
         case cst.Tuple(elements=[*several]) if not any(isinstance(size, cst.StarredElement) for size in several):
             yield from (source.code(size.value) for size in several)
         case cst.Integer():
+            yield source.code(shape)
+        case cst.Name() | cst.Attribute() if _LENGTH.search(dotted(shape)):
             yield source.code(shape)
 
 
@@ -317,7 +353,19 @@ def is_one_for_sure(part: cst.BaseExpression, source: Source) -> bool:
     """Whether a place is seen to be one number, and not only called by a letter as numbers are."""
     letters = [name for name in names_read(part) if len(name.value) == 1 and source.value(name) is None]
     is_one = is_one_place(part, source) or (in_environment(part, source) and is_called_one(part, source))
-    return is_one and all(_is_counted(name, source) for name in letters)
+    return is_one and not _is_called_many(part) and all(_is_counted(name, source) for name in letters)
+
+
+def _is_called_many(part: cst.BaseExpression) -> bool:
+    """Whether a place, or what is computed with, is called as several are; what is picked out of several is one."""
+    match part:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return _MANY.search(name.lower()) is not None
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_called_many(left) or _is_called_many(right)
+        case cst.UnaryOperation(expression=inner):
+            return _is_called_many(inner)
+    return False
 
 
 def _is_counted(name: cst.Name, source: Source) -> bool:
