@@ -12,7 +12,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import join
 
-SCOPE = Scope(("chained-at-set",))
+SCOPE = Scope(("chained-at-set", "recurrence-by-at-set"))
 HEAD = "import jax\nimport jax.numpy as jnp\n\nONE, OTHER = 1, 0\n\n\n@jax.jit\n"
 
 
@@ -137,6 +137,33 @@ SAME = {
     return out * 2
 """,
         ("f(f32[4], f32[5], f32[])", "f(f32[4], f32[5,3], f32[3])"),
+    ),
+    "each row made of the row before": (
+        """def f(x, a, b):
+    x = x.at[0].set(a)
+    for i in range(1, 4):
+        y = x[i - 1] * b
+        x = x.at[i].set(x[i] + jnp.sin(y) + x[i - 1])
+    return x * 2
+""",
+        ("f(f32[4], f32[], f32[])", "f(f32[4,3], f32[3], f32[])"),
+    ),
+    "each row made of the row behind": (
+        """def f(x, a, b):
+    for i in range(2, -1, -1):
+        x = x.at[i].set(jnp.sin(x[i + 1]) * b)
+    return x * 2
+""",
+        ("f(f32[4], f32[], f32[])", "f(f32[4,3], f32[3], f32[3])"),
+    ),
+    "to arrays of places, and taken from others": (
+        """def f(x, senders, receivers):
+    forces = jnp.sin(x[senders] - x[receivers])
+    x = x.at[senders].add(forces)
+    x = x.at[receivers].add(-forces)
+    return x * 2
+""",
+        ("f(f32[4], i32[6], i32[6])", "f(f32[4,3], i32[6], i32[6])"),
     ),
     "one number wherever a table says": (
         """def f(x, a, b):

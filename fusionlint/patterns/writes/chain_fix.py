@@ -17,6 +17,7 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.advice import Form
+from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.masked import begun_with, by_masks, is_one_for_sure
@@ -44,6 +45,8 @@ def of_chain(writes: Sequence[Write], form: Form, source: Source, *, is_path: bo
             return _stack(writes, jnp, source)
         case Form.INDICES:
             return _indices(writes, jnp, source)
+        case Form.JOINED:
+            return _joined(writes, jnp, source)
     return ()
 
 
@@ -131,3 +134,52 @@ def _are_apart(writes: Sequence[Write]) -> bool:
 
 def _is_one_number(value: cst.BaseExpression, source: Source) -> bool:
     return is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
+
+
+def _joined(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
+    """One write to arrays of places that are seen to be of one shape: of what is added to the one and taken from the
+    other, `x.at[i].add(f).at[j].add(-f)`, or of one number at `i, j` and `j, i`."""
+    settings = _settings(writes, source)
+    first, *others = writes
+    if settings is None or len({(write.method, len(write.index)) for write in writes}) > 1:
+        return ()
+    axes = [*zip(*(write.index for write in writes), strict=True)]
+    told = [len({source.code(part) for part in axis}) > 1 for axis in axes]
+    named = [part for axis, is_told in zip(axes, told, strict=True) if is_told for part in axis]
+    if not any(told) or not all(is_called_an_array(part) and isinstance(part, cst.BaseExpression) for part in named):
+        return ()
+    if not all(is_whole(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told):
+        return ()
+    values = [write.value for write in writes if write.value is not None]
+    codes = [source.code(value) for value in values]
+    if len(values) < len(writes):
+        return ()
+    if _are_of_one_kind(values, codes, first.method, source):
+        # Behind axes that are taken whole, what is added may be a row for all of them.
+        axis = ", axis=-1" if not told[0] else ""
+        value = f"{jnp}.concatenate([{', '.join(codes)}]{axis})"
+        if not (told[0] and told.count(True) == 1) and not (told[-1] and told.count(True) == 1):
+            return ()
+    elif len({*codes}) == 1 and is_literal(first.value) and all(_are_turned(first, other, source) for other in others):
+        value = codes[0]
+    else:
+        return ()
+    parts = [
+        f"{jnp}.concatenate([{', '.join(map(source.code, axis))}])" if is_told else source.code(axis[0])
+        for axis, is_told in zip(axes, told, strict=True)
+    ]
+    array = source.code(first.array)
+    return as_one(writes, f"{array}.at[{', '.join(parts)}].{first.method}({value}{settings})", source)
+
+
+def _are_of_one_kind(values: Sequence[cst.BaseExpression], codes: Sequence[str], method: str, source: Source) -> bool:
+    """Whether two values are a name, and that with a minus."""
+    if method != "add" or len(values) != 2 or any(_is_one_number(value, source) for value in values):
+        return False
+    plain = {code.removeprefix("-").strip() for code in codes}
+    return len(plain) == 1 and len({*codes}) == 2 and plain.pop().isidentifier()
+
+
+def _are_turned(one: Write, other: Write, source: Source) -> bool:
+    """Whether the places of one write are those of another, with the axes turned round."""
+    return sorted(map(source.code, one.index)) == sorted(map(source.code, other.index))

@@ -14,7 +14,17 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Part, Write, constant, inside, is_about, is_fresh, is_literal, is_whole, names_read
+from fusionlint.patterns.code.at import (
+    Part,
+    Write,
+    constant,
+    inside,
+    is_about,
+    is_fresh,
+    is_literal,
+    is_whole,
+    names_read,
+)
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.values.one_number import is_a_number
@@ -74,35 +84,44 @@ def of_loop(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit, ...]
 def _is_plain(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether every turn does all of its body, each write is a statement of it that stores nothing else, and no other
     statement writes to, or reads, an array that is written, but for the place before it is written."""
-    if loop.orelse is not None or not isinstance(loop.body, cst.IndentedBlock) or loop.asynchronous is not None:
+    if len({*found.arrays}) < len(found.writes):
+        return False
+    return all(
+        is_once_a_turn(write, loop, source) and _reads_only_its_place(write, loop, source) for write in found.writes
+    )
+
+
+def is_once_a_turn(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether every turn does all of its body, and `x = x.at[...].set(value)`, a statement of it, is all of one."""
+    if loop.orelse is not None or loop.asynchronous is not None or not isinstance(loop.body, cst.IndentedBlock):
         return False
     leaves = cst.Break | cst.Continue | cst.Return | cst.Yield | cst.Await
     if any(isinstance(node, leaves) and source.function(node) is source.function(loop) for node in inside(loop.body)):
         return False
-    if len({*found.arrays}) < len(found.writes) or not isinstance(source.parent(loop), cst.IndentedBlock):
-        return False
-    return all(_is_a_statement(write, loop, source) for write in found.writes)
-
-
-def _is_a_statement(write: Write, loop: cst.For, source: Source) -> bool:
     assign = source.parent(write.call)
     match assign:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name) as target)]) if (
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) if (
             isinstance(write.array, cst.Name) and write.array.value == name
         ):
-            pass
+            line = source.parent(assign)
         case _:
             return False
-    line = source.parent(assign)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or source.parent(line) is not loop.body:
         return False
-    if len(write.call.args) != 1 or write.call.args[0].star or source.has_comment(write.call):
+    is_plain = len(write.call.args) == 1 and not write.call.args[0].star and not source.has_comment(write.call)
+    return is_plain and isinstance(source.parent(loop), cst.IndentedBlock)
+
+
+def _reads_only_its_place(write: Write, loop: cst.For, source: Source) -> bool:
+    target = source.assigned_name(write.call)
+    if target is None:
         return False
     end = source.order(target)
     for use in source.uses(target):
         if loop not in source.ancestors(use.node) or use.node in (target, write.array):
             continue
-        if use.is_write or not (is_about(use.node, source) or (use.order < end and _is_its_place(use.node, write, source))):
+        is_before = use.order < end and _is_its_place(use.node, write, source)
+        if use.is_write or not (is_about(use.node, source) or is_before):
             return False
     return True
 
@@ -179,7 +198,7 @@ def _piece(write: Write, turns: _Turns, loop: cst.For, jnp: str, source: Source)
     if others or len(moved) > 1:
         return None
     axis = moved[0] - len(write.index) if is_open and _is_behind_an_ellipsis(moved[0], write) else moved[0]
-    row = _row(write.array, axis, axes, source)
+    row = row_of(write.array, axis, axes, source)
     if row is None or not (turns.at_least_one or _is_as_long(first, axis, turns, source)):
         return None  # nothing is no rows that a stack takes
     return _Piece(write, ", ".join(parts), axis, "" if _has_its_shape(write, source) else row)
@@ -234,7 +253,7 @@ def _reads(node: cst.CSTNode, name: str) -> bool:
     return any(read.value == name for read in names_read(node))
 
 
-def _row(array: cst.BaseExpression, axis: int, axes: int | None, source: Source) -> str | None:
+def row_of(array: cst.BaseExpression, axis: int, axes: int | None, source: Source) -> str | None:
     """The shape of what one turn writes."""
     shape = f"{source.code(array)}.shape"
     if axis == -1 or (axes is not None and axis == axes - 1):
@@ -272,7 +291,9 @@ def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tup
         return None
     if not (_is_number(write.value, source) or all(not is_whole(part) for part in write.index)):
         return None
-    if _is_read_behind(loop, source) or any(isinstance(node, cst.Call) for part in write.index for node in inside(part)):
+    if _is_read_behind(loop, source) or any(
+        isinstance(node, cst.Call) for part in write.index for node in inside(part)
+    ):
         return None
     turns = _turns(loop, source)
     if turns is None or turns.step != "1" or not isinstance(loop.target, cst.Name):
@@ -285,7 +306,9 @@ def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tup
             return None
         parts.append(said)
     array = source.code(write.array)
-    return (source.replace(loop, f"{array} = {array}.at[{', '.join(parts)}].{write.method}({source.code(write.value)})"),)
+    return (
+        source.replace(loop, f"{array} = {array}.at[{', '.join(parts)}].{write.method}({source.code(write.value)})"),
+    )
 
 
 def _is_number(value: cst.BaseExpression, source: Source) -> bool:
@@ -305,7 +328,9 @@ def _looked_up(part: Part, turns: _Turns, jnp: str, loop: cst.For, source: Sourc
             if counted.count(True) != 1 or not is_number or not is_the_same_each_turn(table, loop):
                 return None
             begin = "" if turns.begin == "0" else turns.begin
-            said = [f"{begin}:{turns.end}" if own else source.code(one) for own, one in zip(counted, parts, strict=True)]
+            said = [
+                f"{begin}:{turns.end}" if own else source.code(one) for own, one in zip(counted, parts, strict=True)
+            ]
             return f"{source.code(table)}[{', '.join(said)}]"
     if isinstance(part, cst.BaseExpression) and _is_one_each(part, turns.counter, source):
         return _place(part, turns, jnp, is_only=False, source=source)
@@ -367,9 +392,9 @@ def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source)
     if indent.strip() or None in names or not source.line(where.end_line).endswith("\n"):
         return ()
     said = {name.value for piece in pieces for part in piece.write.index for name in names_read(part)}
-    if any(name.value in said for name in _stored(loop)):
+    if any(name.value in said for name in stored_by(loop)):
         said -= {name.value for name in names_read(loop.target)}
-        if any(name.value in said for name in _stored(loop)):
+        if any(name.value in said for name in stored_by(loop)):
             return ()
     begin = where._replace(end_line=where.line, end_column=where.column)
     behind = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
@@ -382,7 +407,7 @@ def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source)
     return (*edits, Edit(behind, "".join(f"{indent}{line}\n" for line in written)))
 
 
-def _stored(loop: cst.For) -> Iterator[cst.Name]:
+def stored_by(loop: cst.For) -> Iterator[cst.Name]:
     """The names that the statements of a loop give a value."""
     for node in inside(loop.body):
         match node:

@@ -63,7 +63,9 @@ def _can_go(groups: Sequence[Sequence[Write]], lines: Sequence[cst.Assign], sour
     they say means the same at the last write."""
     last = groups[-1][-1].call
     blocks = {source.parent(source.parent(line) or line) for line in lines}
-    if lines and (len(blocks) > 1 or blocks.isdisjoint(source.ancestors(last)) or _is_run_again(lines[0], last, source)):
+    if lines and (
+        len(blocks) > 1 or blocks.isdisjoint(source.ancestors(last)) or _is_run_again(lines[0], last, source)
+    ):
         return False
     names = [line.targets[0].target for line in lines]
     first = groups[0][0]
@@ -114,14 +116,29 @@ def _is_changed(name: cst.Name, source: Source) -> bool:
 
 def _is_pure(part: cst.CSTNode, source: Source) -> bool:
     """Whether only jax is called: what a function of somebody's does may have to be done in its turn."""
-    return all((source.qualified_name(call.func) or "").startswith("jax.") or _is_a_method(call) for call in calls(part))
+    return all(
+        (source.qualified_name(call.func) or "").startswith("jax.") or _is_a_method(call) for call in calls(part)
+    )
 
 
 def _is_a_method(call: cst.Call) -> bool:
     """`x.sum()`, `x.astype(t)`, `x.at[i].set(a)`."""
     match call.func:
         case cst.Attribute(attr=cst.Name(method)):
-            return method in ("astype", "sum", "mean", "reshape", "max", "min", "ravel", "set", "add", "any", "all", "conj")
+            return method in (
+                "astype",
+                "sum",
+                "mean",
+                "reshape",
+                "max",
+                "min",
+                "ravel",
+                "set",
+                "add",
+                "any",
+                "all",
+                "conj",
+            )
     return False
 
 
