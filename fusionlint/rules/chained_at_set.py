@@ -41,8 +41,8 @@ from fusionlint.patterns.writes.beside import (
 from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
-from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.chain_fix import of_chain
+from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
 from fusionlint.patterns.writes.heavy import (

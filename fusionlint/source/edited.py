@@ -40,7 +40,7 @@ def names_in(text: str) -> set[str]:
 
 
 def names_bound(text: str) -> set[str]:
-    """The variables that code gives a value, where it is statements: lines that a fix adds, however they are indented."""
+    """The variables that code gives a value, where it is statements: lines that a fix adds, however indented."""
     try:
         nodes = [*ast.walk(ast.parse("\n".join(line.strip() for line in text.splitlines())))]
     except (SyntaxError, ValueError):

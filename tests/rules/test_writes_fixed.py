@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from fusionlint.compiling import counting
 from fusionlint.source.fixing import fix_text
 from fusionlint.source.judging import check_text
@@ -27,7 +25,12 @@ SAME = {
         """def f(x, a, b):
     return x.at[1].set(a).at[-1].set(2.5) * 2
 """,
-        ("f(f32[4], f32[], f32[])", "f(f32[4,3], f32[3], f32[])", "f(i32[4], f32[], f32[])", "f(f32[4,3,2], f32[2], f32[])"),
+        (
+            "f(f32[4], f32[], f32[])",
+            "f(f32[4,3], f32[3], f32[])",
+            "f(i32[4], f32[], f32[])",
+            "f(f32[4,3,2], f32[2], f32[])",
+        ),
     ),
     "sums, places twice": (
         """def f(x, a, b):
@@ -107,7 +110,12 @@ SAME = {
         x = x.at[i].set(y)
     return x * 2
 """,
-        ("f(f32[4], f32[], f32[])", "f(f32[4,3], f32[3], f32[])", "f(i32[4,3], f32[], f32[])", "f(f32[4,3,2], f32[2], f32[])"),
+        (
+            "f(f32[4], f32[], f32[])",
+            "f(f32[4,3], f32[3], f32[])",
+            "f(i32[4,3], f32[], f32[])",
+            "f(f32[4,3,2], f32[2], f32[])",
+        ),
     ),
     "columns of a loop": (
         """def f(x, a, b):
@@ -181,7 +189,7 @@ SAME = {
 """,
         ("f(f32[4,4], f32[], f32[])",),
     ),
-}  # fmt: skip
+}
 
 
 def test_what_is_fixed_computes_the_same(tmp_path: Path) -> None:

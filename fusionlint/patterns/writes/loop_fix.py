@@ -7,7 +7,6 @@ that each turn writes, and what the values are shaped like.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,11 +28,14 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.counted import free_name
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
-from fusionlint.patterns.writes.masked import begun_with, free_name, is_one_for_sure
+from fusionlint.patterns.writes.made import begun_with
+from fusionlint.patterns.writes.masked import is_one_for_sure
 from fusionlint.patterns.writes.places import meant
+from fusionlint.patterns.writes.turns import Turns, is_one_each, place_of_all, reads, turns_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -41,23 +43,11 @@ from fusionlint.source.walk import dotted
 _LONG = 100
 
 
-class _Turns(NamedTuple):
-    """The turns of a loop: the name that counts them, and the numbers as `arange` and a slice say them; `at_least_one`
-    where the code shows that there is a turn."""
-
-    counter: str
-    numbers: str
-    begin: str
-    end: str
-    step: str
-    at_least_one: bool
-
-
 class _Piece(NamedTuple):
     """One write of a loop as it is said of all turns: the index, and how the values are put together."""
 
     write: Write
-    index: str
+    places: str
     axis: int | None  # along which rows are stacked; None of numbers
     row: str  # the shape of a row, "" where the values are seen to have it
 
@@ -69,7 +59,7 @@ def of_loop(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit, ...]
         return ()
     if (one := _one_value(found, loop, jnp, source)) is not None:
         return one
-    turns = _turns(loop, source)
+    turns = turns_of(loop, source)
     if turns is None:
         return ()
     pieces = [_piece(write, turns, loop, jnp, source) for write in found.writes]
@@ -134,40 +124,7 @@ def _is_its_place(read: cst.Name, write: Write, source: Source) -> bool:
     return False
 
 
-def _turns(loop: cst.For, source: Source) -> _Turns | None:
-    """The numbers that a loop counts: of `range`, or of `enumerate`."""
-    match loop.target, loop.iter:
-        case cst.Name(value=counter), cst.Call(args=args) if source.calls(loop.iter, "range"):
-            if any(arg.star or arg.keyword for arg in args) or not 1 <= len(args) <= 3:
-                return None
-            given = [source.code(arg.value) for arg in args]
-            begin, end, step = (["0", given[0], "1"] if len(given) == 1 else [*given, "1"])[:3]
-            return _Turns(counter, ", ".join(given), begin, end, step, _is_some(args[-1 if len(args) < 3 else 1].value))
-        case cst.Tuple(elements=[cst.Element(value=cst.Name(value=counter)), _]), cst.Call(args=[cst.Arg(value=over)]):
-            if not source.calls(loop.iter, "enumerate") or not isinstance(over, cst.Name | cst.Attribute):
-                return None
-            count = f"len({source.code(over)})"
-            return _Turns(counter, count, "0", count, "1", True)
-    return None
-
-
-def _is_some(end: cst.BaseExpression) -> bool:
-    """Whether what a loop counts to is seen to be no nothing: a number that is written out, the length of something."""
-    number = constant(end)
-    if number is not None:
-        return number > 0
-    return any(
-        (isinstance(node, cst.Attribute) and node.attr.value in ("shape", "size")) or dotted_call(node) == "len"
-        for node in inside(end)
-    )
-
-
-def dotted_call(node: cst.CSTNode) -> str:
-    """What a call is of."""
-    return dotted(node.func) if isinstance(node, cst.Call) else ""
-
-
-def _is_as_long(first: Write | None, axis: int, turns: _Turns, source: Source) -> bool:
+def _is_as_long(first: Write | None, axis: int, turns: Turns, source: Source) -> bool:
     """Whether a new array is seen to have as many rows as there are turns, which nobody writes for none."""
     made = meant(root(first), source) if first is not None else None
     shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
@@ -176,7 +133,7 @@ def _is_as_long(first: Write | None, axis: int, turns: _Turns, source: Source) -
     return source.code(shape.elements[axis].value) in turns.end
 
 
-def _piece(write: Write, turns: _Turns, loop: cst.For, jnp: str, source: Source) -> _Piece | None:
+def _piece(write: Write, turns: Turns, loop: cst.For, jnp: str, source: Source) -> _Piece | None:
     """How one write is said of all turns."""
     moved = [number for number, part in enumerate(write.index) if not is_the_same_each_turn(part, loop)]
     others = [part for number, part in enumerate(write.index) if number not in moved and not is_whole(part)]
@@ -184,7 +141,9 @@ def _piece(write: Write, turns: _Turns, loop: cst.For, jnp: str, source: Source)
         return None
     if not all(isinstance(part, cst.BaseExpression) and is_one_for_sure(part, source) for part in others):
         return None
-    places = [_place(write.index[number], turns, jnp, is_only=len(moved) == 1, source=source) for number in moved]
+    if any(_is_counted_around(name, loop, source) for part in others for name in names_read(part)):
+        return None  # of one loop inside another what is written is a table
+    places = [place_of_all(write.index[number], turns, jnp, is_only=len(moved) == 1, source=source) for number in moved]
     if None in places:
         return None
     parts = [source.code(part) for part in write.index]
@@ -204,6 +163,12 @@ def _piece(write: Write, turns: _Turns, loop: cst.For, jnp: str, source: Source)
     return _Piece(write, ", ".join(parts), axis, "" if _has_its_shape(write, source) else row)
 
 
+def _is_counted_around(name: cst.Name, loop: cst.For, source: Source) -> bool:
+    """Whether a loop around this one counts by that name."""
+    around = (above for above in source.ancestors(loop) if isinstance(above, cst.For))
+    return any(reads(above.target, name.value) for above in around)
+
+
 def _is_behind_an_ellipsis(place: int, write: Write) -> bool:
     return any(isinstance(part, cst.Ellipsis) for part in write.index[:place])
 
@@ -212,45 +177,6 @@ def _begun(write: Write, source: Source) -> Write | None:
     """A write to what the array is made as; None where that is not seen."""
     begun = begun_with(write, source)
     return begun if is_fresh(root(begun), source) else None
-
-
-def _place(part: Part, turns: _Turns, jnp: str, *, is_only: bool, source: Source) -> str | None:
-    """A place as all turns have it: `1:n` of what is counted itself, `2 * jnp.arange(n)` of what is made of it by
-    arithmetic that gives each turn its own."""
-    if not isinstance(part, cst.BaseExpression) or "\n" in source.code(part):
-        return None
-    if isinstance(part, cst.Name) and part.value == turns.counter and is_only and turns.step == "1":
-        begin = "" if turns.begin == "0" else turns.begin
-        return f"{begin}:{turns.end}" if not turns.begin.startswith("-") and not turns.end.startswith("-") else None
-    if not _is_one_each(part, turns.counter, source):
-        return None
-    count = f"{jnp}.arange({turns.numbers})"
-    return re.sub(rf"(?<![\w.]){re.escape(turns.counter)}(?!\w)", lambda _: count, source.code(part))
-
-
-def _is_one_each(part: cst.BaseExpression, counter: str, source: Source) -> bool:
-    """Whether no two turns have the same: the counter, what is added to it or it is taken from, its multiples."""
-    match part:
-        case cst.Name(value=name):
-            return name == counter
-        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
-            return _is_one_each(inner, counter, source)
-        case cst.BinaryOperation(left=left, operator=operator, right=right):
-            sides = [_reads(left, counter), _reads(right, counter)]
-            if sides.count(True) != 1:
-                return False
-            own, other = (left, right) if sides[0] else (right, left)
-            if not _is_one_each(own, counter, source) or any(isinstance(n, cst.Call) for n in inside(other)):
-                return False
-            if isinstance(operator, cst.Add | cst.Subtract):
-                return True
-            number = constant(other)
-            return isinstance(operator, cst.Multiply) and number is not None and number > 0
-    return False
-
-
-def _reads(node: cst.CSTNode, name: str) -> bool:
-    return any(read.value == name for read in names_read(node))
 
 
 def row_of(array: cst.BaseExpression, axis: int, axes: int | None, source: Source) -> str | None:
@@ -295,7 +221,7 @@ def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tup
         isinstance(node, cst.Call) for part in write.index for node in inside(part)
     ):
         return None
-    turns = _turns(loop, source)
+    turns = turns_of(loop, source)
     if turns is None or turns.step != "1" or not isinstance(loop.target, cst.Name):
         return None
     parts = []
@@ -318,7 +244,7 @@ def _is_number(value: cst.BaseExpression, source: Source) -> bool:
     )
 
 
-def _looked_up(part: Part, turns: _Turns, jnp: str, loop: cst.For, source: Source) -> str | None:
+def _looked_up(part: Part, turns: Turns, jnp: str, loop: cst.For, source: Source) -> str | None:
     """The places of all turns: of what is counted itself, or of one column of a table, `red[:n, 0]` of `red[i, 0]`."""
     match part:
         case cst.Subscript(value=cst.Name() | cst.Attribute() as table, slice=[_, _, *_] as slices):
@@ -332,8 +258,8 @@ def _looked_up(part: Part, turns: _Turns, jnp: str, loop: cst.For, source: Sourc
                 f"{begin}:{turns.end}" if own else source.code(one) for own, one in zip(counted, parts, strict=True)
             ]
             return f"{source.code(table)}[{', '.join(said)}]"
-    if isinstance(part, cst.BaseExpression) and _is_one_each(part, turns.counter, source):
-        return _place(part, turns, jnp, is_only=False, source=source)
+    if isinstance(part, cst.BaseExpression) and is_one_each(part, turns.counter, source):
+        return place_of_all(part, turns, jnp, is_only=False, source=source)
     return None
 
 
@@ -354,7 +280,7 @@ def _is_read_behind(loop: cst.For, source: Source) -> bool:
 def _is_counted_anew(read: cst.Name, source: Source) -> bool:
     """Whether another loop counts by that name around the read."""
     return any(
-        isinstance(above, cst.For) and above.body is below and _reads(above.target, read.value)
+        isinstance(above, cst.For) and above.body is below and reads(above.target, read.value)
         for below, above in source.outward(read)
     )
 
@@ -381,7 +307,7 @@ def _written(piece: _Piece, values: str, jnp: str, source: Source) -> str:
     array = source.code(piece.write.array)
     axis = f", axis={piece.axis}" if piece.axis else ""
     stacked = f"{jnp}.array({values})" if piece.axis is None else f"{jnp}.stack({values}{axis})"
-    return f"{array} = {array}.at[{piece.index}].{piece.write.method}({stacked})"
+    return f"{array} = {array}.at[{piece.places}].{piece.write.method}({stacked})"
 
 
 def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...]:

@@ -1,8 +1,8 @@
 """Each write of a chain as a `where` that stands where the write stood: `jnp.where(jnp.arange(x.shape[0]) == i, a, x)`.
 
 Nothing moves: whatever stands between the writes, reads what they left or means something else by the next one stays as
-it is, behind an `if` too. In: writes of a Source that follow one another. Out: the edits, none where a place is not seen
-to be one number, or a value is not seen to lie as a mask has it.
+it is, behind an `if` too. In: writes of a Source that follow one another. Out: the edits, none where a place is not
+seen to be one number, or a value is not seen to lie as a mask has it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.counted import counted_once
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.into_new import is_one as is_called_one
-from fusionlint.patterns.writes.merged import expressions
+from fusionlint.patterns.writes.made import begun_with
+from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.stands import is_one_place
 from fusionlint.source.tree import Source
@@ -53,14 +55,8 @@ _INTS = regex(r"(^|\.)u?int\w*$")
 _MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
 # What is called as a length is.
 _LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
-# A chain is followed back through so many names.
-_DEPTH = 40
 # An array that is written with more than this is not written twice.
 _LONG = 60
-
-
-# How places are counted: `jnp.arange(x.shape[0])[:, None]`, and for a number of axes that nobody sees.
-_COUNTED = regex(r"\w+\.(?:arange\([\w.\[\]-]+\)(?:\[:[, \w]*\])?|indices\([^()]+\)\[\d+\])(?= [=<>])")
 
 
 class _Array(NamedTuple):
@@ -78,14 +74,26 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     """A `where` in place of each of `writes`; those of one expression one inside the other."""
     jnp = source.alias_at(writes[0].call, "jax.numpy") or _spelled(writes, source)
     begun = begun_with(writes[0], source)
-    groups = [*expressions(writes)]
+    groups = [*expressions(writes), *_in_other_branches(writes, source)]
     if jnp is None or any(source.has_comment(group[-1].call) for group in groups):
         return ()
     texts = [text for group in groups if (text := _written(group, begun, jnp, source)) is not None]
     if len(texts) < len(groups):
         return ()
     edits = [source.replace(group[-1].call, text) for group, text in zip(groups, texts, strict=True)]
-    return tuple(_counted_once(writes, [group[0].array for group in groups], edits, source))
+    return tuple(counted_once(writes, [group[0].array for group in groups], edits, source))
+
+
+def _in_other_branches(writes: Sequence[Write], source: Source) -> Iterator[list[Write]]:
+    """The writes to the same variable that stand between these, in branches that another path takes."""
+    first, last = source.order(writes[0].call), source.order(writes[-1].call)
+    told = {id(write.call) for write in writes}
+    names = {name.value: name for write in writes if (name := source.assigned_name(write.call)) is not None}
+    for name in names.values():
+        for use in source.uses(name):
+            write = at_write(assigned(use.node, source)) if use.is_write and first < use.order < last else None
+            if write is not None and id(write.call) not in told:
+                yield nested(write)
 
 
 def _spelled(writes: Sequence[Write], source: Source) -> str | None:
@@ -96,109 +104,6 @@ def _spelled(writes: Sequence[Write], source: Source) -> str | None:
                 if (source.qualified_name(function) or "").startswith("jax.numpy."):
                     return module
     return None
-
-
-def _counted_once(
-    writes: Sequence[Write], arrays: Sequence[cst.BaseExpression], edits: Sequence[Edit], source: Source
-) -> Iterator[Edit]:
-    """The same edits with the places counted once, in a line before the first of them, where such a line can stand and
-    they are counted in the same way more than once."""
-    first, array = line_of(writes[0].call, source), root(writes[0])
-    texts = [
-        re.sub(rf"(?<=[( ]){re.escape(source.code(other))}\.shape(?=[,\[])", f"{source.code(array)}.shape", edit.text)
-        for other, edit in zip(arrays, edits, strict=True)
-    ]
-    counted = sorted({found for text in texts for found in _COUNTED.findall(text)}, key=_axis_in)
-    counts = [sum(text.count(code) for text in texts) for code in counted]
-    if first is None or not isinstance(array, cst.Name | cst.Attribute) or max(counts, default=0) < 2:
-        yield from edits
-        return
-    block = source.parent(first)
-    names = [free_name(f"{_last_name(array)}_{what}", first, source) for what in _called(len(counted))]
-    is_around = all(block in source.ancestors(write.call) for write in writes)
-    if None in names or not is_around or not _is_the_same_there(array, first, source):
-        yield from edits
-        return
-    where = source.location(first)
-    indent = source.line(where.line)[: where.column - 1]
-    lines = (f"{name} = {code}\n{indent}" for name, code in zip(names, counted, strict=True))
-    for text, edit in zip(texts, edits, strict=True):
-        for name, code in sorted(zip(names, counted, strict=True), key=lambda pair: -len(pair[1])):
-            text = text.replace(code, str(name))
-        yield edit._replace(text=text)
-    yield Edit(where._replace(end_line=where.line, end_column=where.column), "".join(lines))
-
-
-def _axis_in(code: str) -> int:
-    """The axis along which such code counts places: 1 of `jnp.arange(x.shape[1])`, of `jnp.indices(x.shape)[1]`."""
-    return int((re.findall(r"\[(-?\d+)\]", code) or ["0"])[-1])
-
-
-def _called(axes: int) -> Sequence[str]:
-    """What the numbers of places along so many axes are called."""
-    return {1: ("places",), 2: ("rows", "columns")}.get(axes, [f"places_{number}" for number in range(axes)])
-
-
-def line_of(node: cst.CSTNode, source: Source) -> cst.SimpleStatementLine | None:
-    """The line that `node` stands in, where another line can be written before it."""
-    line = source.nearest(node, cst.SimpleStatementLine)
-    if line is None or not isinstance(source.parent(line), cst.IndentedBlock):
-        return None
-    where = source.location(line)
-    return line if not source.line(where.line)[: where.column - 1].strip() else None
-
-
-def free_name(name: str, there: cst.CSTNode, source: Source) -> str | None:
-    """`name`, or that with an underscore behind it, as nothing is called so for code at `there`."""
-    scope = _scope_of(there, source)
-    return next((one for one in (name, f"{name}_") if source.facts.lookup(scope, one) is None), None)
-
-
-def _last_name(array: cst.Name | cst.Attribute) -> str:
-    return array.value if isinstance(array, cst.Name) else array.attr.value
-
-
-def _is_the_same_there(array: cst.Name | cst.Attribute, there: cst.CSTNode, source: Source) -> bool:
-    """Whether the array is no parameter of a lambda that stands in the line."""
-    return all(
-        source.facts.lookup(source.scope(name), name.value) == source.facts.lookup(_scope_of(there, source), name.value)
-        for name in names_read(array)
-    )
-
-
-def _scope_of(line: cst.CSTNode, source: Source) -> str:
-    function = source.function(line)
-    return source.body_scope(function) if function is not None else ""
-
-
-def begun_with(first: Write, source: Source) -> Write:
-    """The write that the chain before `first` begins with, as far as it is seen; of a variable that is made once, and
-    written place by place ever after, what is made."""
-    array = root(first)
-    made = made_as(array, source) if isinstance(array, cst.Name) else None
-    if made is not None:
-        return Write(first.call, made, first.index, first.method, first.value)
-    for _ in range(_DEPTH):
-        array = root(first)
-        before = at_write(source.value(array)) if isinstance(array, cst.Name) else None
-        if before is None or before.call is first.call:
-            return first
-        first = before
-    return first
-
-
-def made_as(array: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """The new array that a variable is made as, where whatever else it is given is itself with places written."""
-    given = [assigned(use.node, source) for use in source.uses(array) if use.is_write]
-    made = []
-    for value in given:
-        if value is None:
-            return None
-        write = at_write(value)
-        begins = root(write) if write is not None else None
-        if not (isinstance(begins, cst.Name) and begins.value == array.value):
-            made.append(value)
-    return made[0] if len(made) == 1 and is_fresh(made[0], source) else None
 
 
 def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> str | None:
@@ -224,8 +129,9 @@ def _array(array: cst.BaseExpression, begun: Write, source: Source) -> _Array | 
     text, fresh = source.code(array), meant(root(begun), source)
     is_named = isinstance(array, cst.Name | cst.Attribute) or (isinstance(array, cst.Subscript) and len(text) < _LONG)
     is_named = is_named and "\n" not in text and not any(isinstance(part, cst.Call) for part in inside(array))
-    sizes, dtype = (), ""
-    if is_fresh(fresh, source) and isinstance(fresh, cst.Call):
+    sizes: tuple[str, ...] = ()
+    dtype = ""
+    if isinstance(fresh, cst.Call) and is_fresh(fresh, source):
         sizes, dtype = tuple(_sizes(fresh, source)), _dtype(fresh, source)
     if not is_named and (array is not fresh or not sizes or not dtype):
         return None

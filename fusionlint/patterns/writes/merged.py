@@ -12,7 +12,7 @@ from itertools import pairwise
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Write, inside, is_about, names_read
+from fusionlint.patterns.code.at import Write, at_write, inside, is_about, names_read
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.loops.carry import calls
@@ -28,6 +28,14 @@ def expressions(writes: Sequence[Write]) -> Iterator[list[Write]]:
             group = []
         group.append(outer)
     yield group
+
+
+def nested(last: Write) -> list[Write]:
+    """The writes of the expression that `last` ends, first to last."""
+    group = [last]
+    while (before := at_write(group[0].array)) is not None:
+        group.insert(0, before)
+    return group
 
 
 def as_one(writes: Sequence[Write], text: str, source: Source, *, new: cst.Name | None = None) -> tuple[Edit, ...]:

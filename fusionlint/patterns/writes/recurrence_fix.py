@@ -14,10 +14,11 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, is_whole, names_read
 from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.counted import free_name
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_fix import is_once_a_turn, row_of, stored_by
-from fusionlint.patterns.writes.masked import begun_with, free_name
+from fusionlint.patterns.writes.made import begun_with
 from fusionlint.source.tree import Source
 
 
