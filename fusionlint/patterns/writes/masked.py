@@ -72,7 +72,7 @@ class _Array(NamedTuple):
 
 def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     """A `where` in place of each of `writes`; those of one expression one inside the other."""
-    jnp = source.alias_at(writes[0].call, "jax.numpy") or _spelled(writes, source)
+    jnp = source.alias_at(writes[0].call, "jax.numpy")
     begun = begun_with(writes[0], source)
     groups = [*expressions(writes), *_in_other_branches(writes, source)]
     if jnp is None or any(source.has_comment(group[-1].call) for group in groups):
@@ -94,16 +94,6 @@ def _in_other_branches(writes: Sequence[Write], source: Source) -> Iterator[list
             write = at_write(assigned(use.node, source)) if use.is_write and first < use.order < last else None
             if write is not None and id(write.call) not in told:
                 yield nested(write)
-
-
-def _spelled(writes: Sequence[Write], source: Source) -> str | None:
-    """What the first value calls jax.numpy, where the file has it from `import *`."""
-    for node in inside(writes[0].call):
-        match node:
-            case cst.Call(func=cst.Attribute(value=cst.Name(module)) as function):
-                if (source.qualified_name(function) or "").startswith("jax.numpy."):
-                    return module
-    return None
 
 
 def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> str | None:

@@ -47,6 +47,9 @@ def as_one(writes: Sequence[Write], text: str, source: Source, *, new: cst.Name 
     if any(source.has_comment(group[-1].call) for group in groups) or None in lines:
         return ()
     assigned = [line for line in lines if line is not None]
+    behind = [source.nearest(group[-1].call, cst.SimpleStatementLine) for group in groups[1:]]
+    if any(line is None or any(before.comment for before in line.leading_lines) for line in behind):
+        return ()  # what is said of one line would be left without it
     if not _can_go(groups, assigned, source):
         return ()
     made = _made(new, writes[0], source) if new is not None else None

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.code.at import Part, constant, inside, names_read
+from fusionlint.patterns.writes.masked import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -90,7 +91,7 @@ def is_one_each(part: cst.BaseExpression, counter: str, source: Source) -> bool:
             if not is_one_each(own, counter, source) or any(isinstance(n, cst.Call) for n in inside(other)):
                 return False
             if isinstance(operator, cst.Add | cst.Subtract):
-                return True
+                return is_one_for_sure(other, source)  # several places for each turn would lie across
             number = constant(other)
             return isinstance(operator, cst.Multiply) and number is not None and number > 0
     return False
