@@ -41,6 +41,7 @@ from fusionlint.patterns.writes.beside import (
 from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
+from fusionlint.patterns.writes.chain_fix import of_chain
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
@@ -53,6 +54,7 @@ from fusionlint.patterns.writes.heavy import (
 )
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
+from fusionlint.patterns.writes.loop_fix import of_loop
 from fusionlint.patterns.writes.loop_pair import are_numbers
 from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
 from fusionlint.patterns.writes.many import are_added_up, are_as_many_as_found
@@ -126,6 +128,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         f"{subject} is written {len(writes)} times in a row{on_a_path}, each time by kernels of its own",
         until=writes[-1].call,
         write=f"{BEHIND_IFS if is_path else ''}{instead.text}",
+        edits=of_chain(writes, instead.form, source, is_path=is_path),
         pair=FUSED if is_grid(writes, source) else instead.pair,
     )
 
@@ -161,6 +164,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         found.writes[0].call,
         f"{_names(found)} written piece by piece in a Python loop, each piece by kernels of its own",
         write=instead.text,
+        edits=of_loop(found, node, source),
         pair=instead.pair,
     )
 

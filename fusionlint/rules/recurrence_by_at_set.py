@@ -14,6 +14,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.writes.chain import is_never_read, root
 from fusionlint.patterns.writes.loop import recurrent
+from fusionlint.patterns.writes.recurrence_fix import of_recurrence
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -37,4 +38,5 @@ def rows_of_rows(node: cst.For, source: Source) -> Iterator[Finding]:
         found.writes[0].call,
         f"`{array}`{more} written row by row, each made of the row before, which is read back out of the array",
         write=f"a name for the last row, a list that begins with the first, and one {jnp}.stack of it after the loop",
+        edits=of_recurrence(found, node, source),
     )

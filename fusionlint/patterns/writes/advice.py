@@ -7,6 +7,7 @@ for any: masks compared with the places, or one write of all that is joined.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from itertools import combinations
 from typing import NamedTuple
 
@@ -57,11 +58,24 @@ _UNLESS = (
 ELEMENTS, LOOP, ARRAYS, ALONG, FUSED, RECURRENT = range(6)
 
 
+class Form(Enum):
+    """What is written in place of the writes; of what there are only words for no fix is tried."""
+
+    WORDS = auto()
+    MASKS = auto()
+    ONCE = auto()
+    LINE = auto()
+    STACK = auto()
+    INDICES = auto()
+    JOINED = auto()
+
+
 class Advice(NamedTuple):
-    """What to write, and the pair of the rule's page that shows what comes of it."""
+    """What to write, the pair of the rule's page that shows what comes of it, and what a fix makes of the writes."""
 
     text: str
     pair: int
+    form: Form = Form.WORDS
 
 
 class _Told(NamedTuple):
@@ -80,19 +94,20 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
-        return Advice(written_once(writes, told.array, source), _pair(told))
+        return Advice(written_once(writes, told.array, source), _pair(told), Form.ONCE)
     if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
-        return Advice(_one_by_one(told), _pair(told))
+        return Advice(_one_by_one(told), _pair(told), Form.MASKS)
     if reads_back(writes, source) or is_rebound(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
-        return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told))
+        form = Form.MASKS if told.seen.are_elements and not line else Form.WORDS
+        return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told), form)
     if line is not None:
-        return Advice(line, ALONG)
+        return Advice(line, ALONG, Form.LINE)
     if begins_a_list(writes, source):
         listed = "a list that begins with them, to which the loop behind appends what it writes"
         return Advice(f"{listed}, and one {jnp}.stack of it", _pair(told))
     if (joined := stack(writes, source, jnp)) is not None:
-        return Advice(joined, _pair(told))
+        return Advice(joined, _pair(told), Form.STACK)
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     return _of_places(told)
@@ -120,7 +135,8 @@ def _of_places(told: _Told) -> Advice:
     if (axis := seen.plane_axis) is not None and seen.methods == {"set"}:
         return Advice(_planes(axis, told), _pair(told))
     if seen.are_elements and seen.is_written_out:
-        return Advice(_listed(told) or _masked(told), _pair(told))
+        listed = _listed(told)
+        return Advice(listed or _masked(told), _pair(told), Form.WORDS if listed else Form.MASKS)
     if seen.are_elements and (len(seen.methods) == 1 or seen.are_sums):
         return _scattered(told)
     if any(is_called_a_slice(part) for write in writes for part in write.index):
@@ -128,7 +144,7 @@ def _of_places(told: _Told) -> Advice:
         return Advice(f"{side_by_side}, and one `.{writes[0].method}` of that", ALONG)
     if _may_add_up(told):
         return _joined_places(told)
-    return Advice(_of_slices(told), _pair(told))
+    return Advice(_of_slices(told), _pair(told), Form.MASKS)
 
 
 def _pair(told: _Told) -> int:
@@ -190,7 +206,7 @@ def _joined_places(told: _Told) -> Advice:
     values = "values that are arrays" if is_one else "values"
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
     first = begun(writes, told.source, told.jnp) if told.seen.is_new else ""
-    return Advice(f"{first}one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS)
+    return Advice(f"{first}one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS, Form.JOINED)
 
 
 def _unless_they_meet(told: _Told) -> str:
@@ -200,13 +216,15 @@ def _unless_they_meet(told: _Told) -> str:
 def _along(places: Sequence[Part], told: _Told) -> Advice:
     writes, jnp = told.writes, told.jnp
     if is_carried(writes, told.source):
-        return Advice(_scattered(told).text, ARRAYS)  # a CPU and a TPU gain nothing
+        return _scattered(told)._replace(pair=ARRAYS)  # a CPU and a TPU gain nothing
     if any(_is_found_by_a_function(place, told.source) for place in places):
         of_slices = f"one {jnp}.concatenate of the parts and of what stands between them, in their order"
         otherwise = f"if not, one {jnp}.where with a mask of the places"
         return Advice(f"if the places are slices, {of_slices}; {otherwise}", _pair(told))
     return Advice(
-        said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers), _pair(told)
+        said_along(writes, places, told.array, told.source, jnp, are_numbers=told.seen.are_numbers),
+        _pair(told),
+        Form.MASKS,
     )
 
 
@@ -262,8 +280,8 @@ def _scattered(told: _Told) -> Advice:
         settings = {", ".join(source.code(arg) for arg in write.call.args[1:]) for write in writes}
         one = f"{told.array}.at[{indices}].{method}({', '.join([values, *filter(None, settings)])})"
         if len(settings) == 1 and len(one) <= 2 * _LONG and "\n" not in one:
-            return Advice(one + unless, ELEMENTS)
-    return Advice(f"{_all_at_once(told)}{unless}", ELEMENTS)
+            return Advice(one + unless, ELEMENTS, Form.INDICES)
+    return Advice(f"{_all_at_once(told)}{unless}", ELEMENTS, Form.INDICES)
 
 
 def _all_at_once(told: _Told) -> str:

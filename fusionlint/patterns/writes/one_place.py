@@ -39,6 +39,16 @@ def written_once(writes: Sequence[Write], array: str, source: Source) -> str:
     return f"{first}{shown}" if is_sure else f"{first}{shown}, where the index names no place twice"
 
 
+def once(writes: Sequence[Write], array: str, source: Source) -> str | None:
+    """The one write as code, where that can be said and no place is named twice."""
+    place = place_of(writes[0], source)
+    if _are_rebound(writes, source) or reads_back(writes, source):
+        return None
+    made = _made(writes, f"{array}[{place}]", source)
+    is_sure = writes[-1].method == "set" or all(map(_is_once, writes[0].index))
+    return f"{array}.at[{place}].set({made})" if made is not None and is_sure else None
+
+
 def _are_rebound(writes: Sequence[Write], source: Source) -> bool:
     """Whether what stays of the writes is said by names that mean something else at one than at another: what is set
     leaves nothing of those before."""
