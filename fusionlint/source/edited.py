@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from itertools import combinations
+from textwrap import dedent
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
@@ -37,6 +38,15 @@ def names_in(text: str) -> set[str]:
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} - {"_"}
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return read - written - {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def names_made(text: str) -> set[str]:
+    """The variables that statements of an edit write, `sums = jnp.cumsum(p)`: other edits of the same fix read them."""
+    try:
+        nodes = [*ast.walk(ast.parse(dedent(text)))]
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def with_names(text: str) -> str:

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.lazily import regex
 from fusionlint.rule import Where
-from fusionlint.source.edited import are_apart, names_in, with_names
+from fusionlint.source.edited import are_apart, names_in, names_made, with_names
 from fusionlint.source.meanings import Meanings
 from fusionlint.source.places import At, Place
 from fusionlint.source.traced import Context, is_idle
@@ -120,6 +120,7 @@ class Source(Meanings):
         """Whether no two edits of one fix meet, and the names that they bring along mean something at `node`, and not
         a variable in the place of a module or of a function of Python's."""
         brought = {name for edit in edits for name in names_in(edit.text) - set(_NAME.findall(self._text_at(edit[0])))}
+        brought -= {name for edit in edits for name in names_made(edit.text)}
         is_known = all(self._is_known(name, self.scope(node)) for name in brought)
         return are_apart(edits) and is_known and self._can_hold(node, edits) and self._comes_back
 

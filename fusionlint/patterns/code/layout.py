@@ -24,13 +24,16 @@ Part: TypeAlias = "str | Called"
 
 
 class Called(NamedTuple):
-    """A call to write, `jnp.where(p, a, b)`."""
+    """A call to write, `jnp.where(p, a, b)`; with other brackets an element, `x[i]`; and what stands behind it."""
 
     function: str
     parts: Sequence[Part]
+    brackets: str = "()"
+    behind: str = ""
 
     def __str__(self) -> str:
-        return f"{self.function}({', '.join(map(str, self.parts))})"
+        opened, closed = self.brackets[0], self.brackets[1]
+        return f"{self.function}{opened}{', '.join(map(str, self.parts))}{closed}{self.behind}"
 
 
 def added(call: cst.Call, text: str, source: Source, *, last: str | None = None) -> Edit:
@@ -71,8 +74,10 @@ class _Style(NamedTuple):
 
     def broken(self, called: Called, blanks: str) -> str:
         inner = blanks + self.unit
-        lines = (f"{inner}{self.fitted(part, inner)},{self.end}" for part in called.parts)
-        return f"{called.function}({self.end}{''.join(lines)}{blanks})"
+        opened, closed = called.brackets[0], called.brackets[1]
+        last = "," if opened == "(" or len(called.parts) > 1 else ""  # x[i,] is read as x[(i,)]
+        lines = f",{self.end}".join(f"{inner}{self.fitted(part, inner)}" for part in called.parts)
+        return f"{called.function}{opened}{self.end}{lines}{last}{self.end}{blanks}{closed}{called.behind}"
 
     def fitted(self, part: Part, blanks: str) -> str:
         if isinstance(part, str):
