@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import inside, is_literal, is_none, names_read
+from fusionlint.patterns.code.at import constant, inside, is_literal, is_none, names_read
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
@@ -47,6 +47,7 @@ rule = Rule(__name__, harm="fusion")
 _FACTORIZATIONS = tuple(
     f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
 )
+_FEW = 64
 _OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 
 
@@ -60,7 +61,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_beside_a_call(node, _FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
         return  # beside a factorization no draw counts
-    is_many = made.shape is not None and not is_literal(made.shape)
+    is_many = made.shape is not None and not _is_few(made.shape)
     yield source.finding(
         node,
         "`choice` with `p` sums the probabilities up and searches the sums in a loop",
@@ -93,6 +94,12 @@ def drawn_by_a_search(barrier: Barrier, module: hlo.Module) -> str | None:
         "jax.random.categorical(key, jnp.log(p)) instead of choice(p=p): other draws for a key, without a loop; many "
         'draws from many values: jnp.searchsorted of their sums with method="scan_unrolled"'
     )
+
+
+def _is_few(shape: cst.BaseExpression) -> bool:
+    """Whether so few draws are written out that a noise for each and for every value is little."""
+    sizes = shape.elements if isinstance(shape, cst.Tuple | cst.List) else ()
+    return is_literal(shape) and math.prod(constant(size.value) or 1 for size in sizes) <= _FEW
 
 
 def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
