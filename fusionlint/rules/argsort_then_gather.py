@@ -117,7 +117,7 @@ def _sorted_once(node: cst.Call, order: cst.Call, sort: Sorted, source: Source) 
         return None
     edits = [gone or source.replace(call, name) for (name, gone), call in zip(made, (node, order), strict=True)]
     if not are_apart((before, *edits)):  # the first line is one of those that go
-        statement = source.nearest(first, cst.BaseSmallStatement)
+        statement = _statement(first, source)
         before = source.replace(statement, line) if statement is not None else before
         edits = [edit for edit, call in zip(edits, (node, order), strict=True) if call is not first]
     return _SortedOnce(line, (before, *edits))
@@ -139,9 +139,13 @@ def _name_for(call: cst.Call, first: cst.Call, wanted: str, source: Source) -> t
 
 def _reads(first: cst.Call, name: cst.Name, source: Source) -> bool:
     """Whether the statement of the first sort reads or writes a variable, which would be another behind a new line."""
-    statement = source.nearest(first, cst.BaseSmallStatement)
+    statement = _statement(first, source)
     own = source.assigned_name(first)
     return any(part.value == name.value and part is not own for part in names_in(statement or first))
+
+
+def _statement(node: cst.CSTNode, source: Source) -> cst.BaseSmallStatement | None:
+    return next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
 
 
 def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:

@@ -116,7 +116,7 @@ class _Instead(TypedDict):
 
 
 def _sorted_once(node: cst.Call, source: Source) -> _Instead:
-    """`jax.lax.sort_key_val(jax.random.bits(key, x.shape), x, dimension=0)[1]`; a line before names what has no name."""
+    """`jax.lax.sort_key_val(jax.random.bits(key, x.shape), x, dimension=0)[1]`; a line before names what is none."""
     key, array, axis = argument(node, 0, "key"), argument(node, 1, "x"), argument(node, 2, "axis")
     if key is None or array is None:
         return {"write": "one jax.lax.sort_key_val of random bits", "edits": ()}
