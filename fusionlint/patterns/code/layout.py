@@ -66,6 +66,17 @@ def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
     return source.replace(node, style.broken(called, _blanks(line)))
 
 
+def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
+    """`name = called`, as it stands in a line of its own before the statement of `node`: each argument in one of its
+    own where it would be too long."""
+    line = source.line(source.location(node).line)
+    blanks, text = _blanks(line), f"{name} = {called}"
+    if len(blanks) + len(text) <= _WIDE:
+        return text
+    unit = "\t" if line.startswith("\t") else "  " if len(blanks) % 4 else "    "
+    return f"{name} = {_Style(unit, _end_of(line)).broken(called, blanks)}"
+
+
 class _Style(NamedTuple):
     """What one block is further to the right than the one around it, and how lines end."""
 
