@@ -47,7 +47,7 @@ rule = Rule(__name__, harm="fusion")
 _FACTORIZATIONS = tuple(
     f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
 )
-_FEW = 64
+_FEW = 1000
 _OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 
 
