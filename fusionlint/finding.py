@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # What can be another after a fix that is not safe: the rule's page says which of them, and when.
-MAY_CHANGE = "may change rounding, ties, dtypes or shapes"
+MAY_CHANGE = "may change rounding, ties, NaN, dtypes, shapes or random draws"
 
 
 class Location(NamedTuple):

@@ -144,7 +144,7 @@ def test_a_fix_and_a_comment_that_silences_are_offered_where_something_was_found
         await seen.sees()
         assert not await seen.actions("env.py", 0)
         fix, silence = await seen.actions("env.py", 4)
-        assert fix.title == "write: jnp.max(x) (may change rounding, ties, dtypes or shapes)"
+        assert fix.title == "write: jnp.max(x) (may change rounding, ties, NaN, dtypes, shapes or random draws)"
         assert (fix.kind, fix.is_preferred) == ("quickfix", False)
         ((edit,),) = fix.edit.changes.values()
         assert edit.new_text == "jnp.max(x)"

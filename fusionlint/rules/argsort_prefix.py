@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, names_read
-from fusionlint.patterns.code.calls import as_argument
+from fusionlint.patterns.code.calls import as_argument, as_operand
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.code.moved import is_same_before, lines_between
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assigned, unpacked
 from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.operations.sort import (
@@ -53,6 +56,7 @@ _LONG_ROW = 1000
 # What is sorted is seldom made in more steps than this.
 _VALUES = 4
 _SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
+_MASK = regex(r"(^|[_.])(\w*mask|valid|is_\w+|\w+_map)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
 
@@ -88,15 +92,15 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     shown = source.code(most.count) if most.count is not None else "k"
     values = _values_read(node, made, source)
+    read = made if values is None else made._replace(is_order=False)
+    most = most if len(taken) == 1 else replace(most, is_single=False)
+    text = _instead(node, read, most, source)
     yield source.finding(
         node,
         f"everything is sorted, and only the `{shown}` {most.end} are read",
         until=values,
-        write=_instead(
-            made if values is None else made._replace(is_order=False),
-            most if len(taken) == 1 else replace(most, is_single=False),
-            source,
-        ),
+        write=f"{text}, which takes the first of those that are alike" if _turns_a_mask(made, most, source) else text,
+        edits=_edits(node, text, values or most.node, read, taken, source),
         pair=_PAIRS["smallest" in ends, is_short],
     )
 
@@ -116,11 +120,16 @@ def rows_cut_after_the_sort(node: cst.Subscript, source: Source) -> Iterator[Fin
             if not _is_read_again([source.parent(read) or read for read in reads], source):
                 return
             end, k = ends.pop(), source.code(counts[0])
-            cut = f":{k}" if end == "first" else f"-{k}:"
+            cut = f":{k}" if end == "first" else f"-{as_operand(counts[0], k)}:"
+            cut_order = f"{as_operand(order, source.code(order))}[{cut}]"
+            is_one = len(counts) == len(cuts) and len({source.code(count) for count in counts}) == 1
+            is_known = is_one and all(is_same_before(count, node, source) for count in counts)
             yield source.finding(
                 node,
                 f"all rows are put in order, and only the {end} `{k}` are kept",
-                write=f"cut the order, not the rows: {source.code(node.value)}[{source.code(order)}[{cut}]]",
+                write=f"cut the order, not the rows: {source.code(node.value)}[{cut_order}]",
+                edits=(source.replace(order, cut_order),) if is_known and not source.has_comment(order) else (),
+                safe=constant(counts[0]) is not None,
                 pair=2,
             )
 
@@ -279,20 +288,46 @@ def _values_read(node: cst.Call, made: Sorted, source: Source) -> cst.Subscript 
     return None
 
 
-def _instead(made: Sorted, one: Taken, source: Source) -> str:
+def _instead(node: cst.Call, made: Sorted, one: Taken, source: Source) -> str:
     """`lax.top_k(x, k)[1]`, of `-x` for the smallest, turned round where they came last."""
-    lax = source.alias("jax.lax") or "jax.lax"
+    lax = named("jax.lax", node, source)
     count = source.code(one.count) if one.count is not None else "k"
     array = as_argument(made.array, source) if one.end == "largest" else _smallest_first(made.array, source)
-    of_a_mask = made.is_order and is_mask(made.array, source)
-    if of_a_mask:  # of anything but floats `top_k` is a sort
+    if made.is_order and is_mask(made.array, source):  # of anything but floats `top_k` is a sort
         whole = array if array.isidentifier() else f"({array})"
-        array = f"{whole}.astype({source.alias('jax.numpy') or 'jnp'}.float32)"
+        array = f"{whole}.astype({named('jax.numpy', node, source)}.float32)"
     text = f"{lax}.top_k({made.as_mapped(array)}, {count})[{1 if made.is_order else 0}]"
     if one.is_single:
         return f"{text}[..., -1]"
-    text = f"{text}[..., ::-1]" if one.from_back else text
-    return f"{text}, which takes the first of those that are alike" if of_a_mask and one.from_back else text
+    return f"{text}[..., ::-1]" if one.from_back else text
+
+
+def _turns_a_mask(made: Sorted, one: Taken, source: Source) -> bool:
+    return made.is_order and one.from_back and not one.is_single and is_mask(made.array, source)
+
+
+def _edits(
+    node: cst.Call, text: str, cut: cst.Subscript, made: Sorted, taken: list[Taken], source: Source
+) -> tuple[Edit, ...]:
+    """The `top_k` where the part is read, without the lines that sort; of several parts where the sort was."""
+    if source.has_comment(cut) or source.has_comment(node) or "\n" in text or _is_of_truths(made, source):
+        return ()
+    if len(taken) > 1:
+        counts = [one.count for one in taken]
+        is_plain = all(count is None or constant(count) is not None for count in counts)
+        is_read_there = {one.node.value for one in taken} == {*source.readers(node)}
+        is_one_way = len({(one.end, one.from_back) for one in taken}) == 1
+        return (source.replace(node, text),) if is_plain and is_read_there and is_one_way else ()
+    lines = [*lines_between(node, cut, source)]
+    if None in lines or not is_same_at(made.array, cut, source):
+        return ()
+    return (source.replace(cut, text), *(line for line in lines if line is not None))
+
+
+def _is_of_truths(made: Sorted, source: Source) -> bool:
+    """Whether an order may be one of truth values by their name: nearly all of them are alike, and which of those come
+    first is all that the order says."""
+    return made.is_order and not is_mask(made.array, source) and _MASK.search(dotted(made.array)) is not None
 
 
 def _smallest_first(array: cst.BaseExpression, source: Source) -> str:

@@ -4,14 +4,18 @@ the sort has it at hand."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
+from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.same import is_unchanged_between
+from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.compiled.readers import gathers_all, is_order_alone
 from fusionlint.patterns.operations.picked import Pick, picks
 from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
@@ -19,6 +23,7 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.edited import are_apart
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -66,18 +71,85 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
     if sort is None or function is None or not isinstance(sort.axis, int) or _is_nothing(node, sort, source):
         return
     calls = (part for part in inside(function.body) if isinstance(part, cst.Call) and source.calls(part, _ORDER))
-    orders = (sorted_call(call, source) for call in calls if source.function(call) is function)
-    if not any(order is not None and _is_of_the_same(sort, order, source) for order in orders):
+    orders = ((call, sorted_call(call, source)) for call in calls if source.function(call) is function)
+    same = [call for call, order in orders if order is not None and _is_of_the_same(sort, order, source)]
+    if not same:
         return
+    sorted_once = _sorted_once(node, same[0], sort, source) if len(same) == 1 else None
     x, axis = brief(as_argument(sort.array, source), _LONG, "x"), argument(node, 1, "axis")
     along = f", dimension={source.code(axis)}" if axis is not None else ""
     yield source.finding(
         node,
         f"`{brief(source.code(sort.array), _LONG, 'the array')}` is sorted twice, here and for its order",
-        write=f"values, order = {source.alias('jax') or 'jax'}.lax.sort_key_val({x}, places{along}), where places, "
+        write=sorted_once.text
+        if sorted_once
+        else f"values, order = {named('jax.lax', node, source)}.sort_key_val({x}, places{along}), where places, "
         f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
+        edits=sorted_once.edits if sorted_once else (),
+        safe=True,
         pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
     )
+
+
+class _SortedOnce(NamedTuple):
+    """What is written for both, and the edits that do it."""
+
+    text: str
+    edits: tuple[Edit, ...]
+
+
+def _sorted_once(node: cst.Call, order: cst.Call, sort: Sorted, source: Source) -> _SortedOnce | None:
+    """`values, order = jax.lax.sort_key_val(x, places)` in a line before the first of the two, whose names it has where
+    nothing else is in the way; the places count along the last axis, as both do. A sort of jax's that carries places
+    along is what `argsort` is, and stable, too."""
+    x = sort.array
+    if not isinstance(x, cst.Name | cst.Attribute) or sort.axis != -1 or sort.descending:
+        return None
+    if any(not has_only(call, 2, "a", "axis") or source.has_comment(call) for call in (node, order)):
+        return None
+    first = min((node, order), key=source.order)
+    lax, text = named("jax.lax", node, source), source.code(x)
+    made = [_name_for(call, first, wanted, source) for call, wanted in ((node, "values"), (order, "order"))]
+    places = f"{lax}.broadcasted_iota(int, {text}.shape, {text}.ndim - 1)"
+    line = f"{', '.join(name for name, _ in made)} = {lax}.sort_key_val({text}, {places})"
+    before, later = line_before(first, line, source), max((node, order), key=source.order)
+    if before is None or line_before(later, "", source) is None or _block(first, source) is not _block(later, source):
+        return None
+    edits = [gone or source.replace(call, name) for (name, gone), call in zip(made, (node, order), strict=True)]
+    if not are_apart((before, *edits)):  # the first line is one of those that go
+        statement = _statement(first, source)
+        before = source.replace(statement, line) if statement is not None else before
+        edits = [edit for edit, call in zip(edits, (node, order), strict=True) if call is not first]
+    return _SortedOnce(line, (before, *edits))
+
+
+def _name_for(call: cst.Call, first: cst.Call, wanted: str, source: Source) -> tuple[str, Edit | None]:
+    """What the result is called, and the edit that takes the line of its name away: a name that is neither read nor
+    written between the first sort and its own line can be written there."""
+    name = source.assigned_name(call)
+    statement = assignment(name, source)
+    line = whole_line(statement, source) if statement is not None else None
+    if name is not None and line is not None:
+        start, end = source.order(first), source.order(name)
+        in_the_way = [use for use in source.uses(name) if start < use.order < end and use.node is not name]
+        if not in_the_way and not _reads(first, name, source):
+            return name.value, Edit(line, "")
+    return free_name(wanted, call, source), None
+
+
+def _reads(first: cst.Call, name: cst.Name, source: Source) -> bool:
+    """Whether the statement of the first sort reads or writes a variable, which would be another behind a new line."""
+    statement = _statement(first, source)
+    own = source.assigned_name(first)
+    return any(part.value == name.value and part is not own for part in names_in(statement or first))
+
+
+def _statement(node: cst.CSTNode, source: Source) -> cst.BaseSmallStatement | None:
+    return next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
+
+
+def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    return source.nearest(node, cst.IndentedBlock)
 
 
 @rule.barrier

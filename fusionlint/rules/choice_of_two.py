@@ -7,10 +7,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import RANGES, constant
+from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, has_only
-from fusionlint.patterns.operations.choice import CHOICE, choice, coin, listed
+from fusionlint.patterns.code.layout import Called, Part, in_place_of
+from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.operations.choice import CHOICE, are_numbers, choice, coin, listed, one_of_two
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -28,12 +32,12 @@ def choice_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if any(isinstance(value, cst.List | cst.Tuple) for value in values):
         return
-    first, second = (source.code(value) for value in values)
-    numpy = source.alias("jax.numpy") or "jax.numpy"
+    drawn = one_of_two(node, made, values, None, source)
     yield source.finding(
         node,
         "one of two values is drawn as a random integer, and gathered",
-        write=f"{numpy}.where({coin(made.key, None, made.shape, source)}, {first}, {second})",
+        write=" ".join(str(drawn).split()),
+        edits=_edits(node, drawn, source) if are_numbers(made, values, source) else (),
     )
 
 
@@ -45,14 +49,27 @@ def order_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     key, among = argument(node, 0, "key"), argument(node, 1, "x")
     if key is None or among is None or not source.is_traced(node) or not _is_of_two(among, source):
         return
-    numpy = source.alias("jax.numpy") or "jax.numpy"
+    numpy = named("jax.numpy", node, source)
     pair = f"{numpy}.arange(2)" if isinstance(among, cst.Integer) else source.code(among)
+    is_named = isinstance(among, cst.Name)
+    x = pair if is_named else free_name("pair", node, source)
+    drawn = Called(f"{numpy}.where", (coin(node, key, None, None, source), x, f"{x}[::-1]"))
+    before = line_before(node, f"{x} = {pair}", source) if not is_named else None
+    is_whole = (is_named or before is not None) and not source.has_comment(node)
     yield source.finding(
         node,
         "two numbers are put in a random order by sorting random bits",
-        write=f"x = {pair}; {numpy}.where({coin(key, None, None, source)}, x, x[::-1])",
+        write=str(drawn) if is_named else f"{x} = {' '.join(pair.split())}; {drawn}",
+        edits=(*([before] if before is not None else ()), in_place_of(node, drawn, source)) if is_whole else (),
         pair=1,
     )
+
+
+def _edits(node: cst.Call, drawn: Part, source: Source) -> tuple[Edit, ...]:
+    """The draw, and without `sides = jnp.array([0, 1])` where nothing else reads that."""
+    if source.has_comment(node):
+        return ()
+    return (in_place_of(node, drawn, source), *left_unused(node, str(drawn), source))
 
 
 def _is_of_two(among: cst.BaseExpression, source: Source) -> bool:

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import libcst as cst
 
-from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import inside, is_literal, is_none, names_read
+from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.code.at import constant, inside, is_literal, is_none, names_read
+from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
+from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.operations.choice import (
     CHOICE,
     Choice,
+    are_numbers,
     choice,
-    coin,
     is_beside_a_call,
     is_drawn_once,
     is_one,
     listed,
     number,
+    one_of_two,
     starts_a_loop,
     written_shape,
 )
+from fusionlint.patterns.operations.drawn import drawn_from
 from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.under import VMAPS
-from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value
 from fusionlint.source.tree import Source
@@ -41,6 +47,7 @@ rule = Rule(__name__, harm="fusion")
 _FACTORIZATIONS = tuple(
     f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
 )
+_FEW = 1000
 _OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 
 
@@ -54,11 +61,11 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_beside_a_call(node, _FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
         return  # beside a factorization no draw counts
-    is_many = made.shape is not None and not is_literal(made.shape)
+    is_many = made.shape is not None and not _is_few(made.shape)
     yield source.finding(
         node,
         "`choice` with `p` sums the probabilities up and searches the sums in a loop",
-        write=_two(made, made.p, source) or (_searched if is_many else _few)(made, made.p, source),
+        **_instead(node, made, made.p, source, is_many=is_many),
         pair=1 if is_many else 0,
     )
 
@@ -73,7 +80,7 @@ def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]
         yield source.finding(
             node,
             "`choice` with `p` and `replace=False` sorts noise for everything to draw one, with nothing to replace",
-            write=_few(made, made.p, source),
+            **_instead(node, made, made.p, source, is_many=False),
             pair=2,
         )
 
@@ -87,6 +94,12 @@ def drawn_by_a_search(barrier: Barrier, module: hlo.Module) -> str | None:
         "jax.random.categorical(key, jnp.log(p)) instead of choice(p=p): other draws for a key, without a loop; many "
         'draws from many values: jnp.searchsorted of their sums with method="scan_unrolled"'
     )
+
+
+def _is_few(shape: cst.BaseExpression) -> bool:
+    """Whether so few draws are written out that a noise for each and for every value is little."""
+    sizes = shape.elements if isinstance(shape, cst.Tuple | cst.List) else ()
+    return is_literal(shape) and math.prod(constant(size.value) or 1 for size in sizes) <= _FEW
 
 
 def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
@@ -126,17 +139,50 @@ def _hands(call: Value, name: str, place: int | None) -> bool:
     return name in dict(call.keywords) or (place is not None and len(call.arguments) > place)
 
 
-def _two(made: Choice, p: cst.BaseExpression, source: Source) -> str | None:
+class _Instead(TypedDict):
+    """What a finding says to write."""
+
+    write: str
+    edits: tuple[Edit, ...]
+
+
+def _instead(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source, *, is_many: bool) -> _Instead:
+    """The advice, and the edits where all of it is code."""
+    coin = _two(node, made, p, source)
+    if coin is None and is_many:
+        return _searched(node, made, p, source)
+    places = coin or _categorical(node, made, p, source)
+    drawn = coin or drawn_from(made.among, places, node, source)
+    is_sure = _is_sure(node, p, source) and (
+        coin is None or are_numbers(made, listed(made.among, source) or (), source)
+    )
+    edits = _edits(node, drawn, "", source) if drawn is not None and is_sure else ()
+    return {"write": _in_line(drawn or places) + ("" if drawn else _into(made, source)), "edits": edits}
+
+
+def _edits(node: cst.Call, drawn: Part, read_before: str, source: Source) -> tuple[Edit, ...]:
+    """The draw, and without `indices = jnp.arange(n)` where neither that nor what is read before it needs that."""
+    return (in_place_of(node, drawn, source), *left_unused(node, f"{drawn}, {read_before}", source))
+
+
+def _is_sure(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
+    """Whether there are probabilities in any case, nobody chooses whether to replace, and no comment is lost."""
+    replace = argument(node, 3, "replace")
+    if replace is not None and source.code(replace) not in ("True", "False"):
+        return False
+    parameter = source.binder(p) if isinstance(p, cst.Name) else None
+    may_be_none = isinstance(parameter, cst.Param) and is_none(parameter.default)
+    meant = source.meant(p)
+    is_open = isinstance(meant, cst.IfExp) and (is_none(meant.body) or is_none(meant.orelse))
+    return not (may_be_none or is_open or source.has_comment(node))
+
+
+def _two(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Part | None:
     """A coin, where both values and both probabilities are written out."""
     values, chances = listed(made.among, source), listed(p, source)
     if values is None or chances is None or len(values) != 2 or len(chances) != 2:
         return None
-    numpy = source.alias("jax.numpy") or "jax.numpy"
-    first, second = (source.code(value) for value in values)
-    thrown = coin(made.key, _chance(chances[0], chances[1], source), made.shape, source)
-    if (first, second) == ("True", "False"):
-        return thrown
-    return f"{numpy}.where({thrown}, {first}, {second})"
+    return one_of_two(node, made, values, _chance(chances[0], chances[1], source), source)
 
 
 def _chance(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> str:
@@ -166,47 +212,53 @@ def _binds(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call | cst.BaseNumber)
 
 
-def _few(made: Choice, p: cst.BaseExpression, source: Source) -> str:
-    random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
-    shape = f", shape={written_shape(made.shape, source)}" if made.shape is not None else ""
-    text = f"{random}.categorical({source.code(made.key)}, {_logits(p, source, numpy)}{shape})"
+def _categorical(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Called:
+    """`jax.random.categorical(key, jnp.log(p), shape=shape)`."""
+    shape = [f"shape={written_shape(made.shape, source)}"] if made.shape is not None else []
+    parts = [source.code(made.key), _logits(p, named("jax.numpy", node, source), source), *shape]
+    return Called(f"{named('jax.random', node, source)}.categorical", parts)
+
+
+def _into(made: Choice, source: Source) -> str:
+    """What the places are places of."""
     among = source.code(made.among)
-    if not _is_index(made, source):
-        text += f" (an index into `{among}`, if an array)" if _is_short(among) else " (an index)"
-    return text
+    return f" (an index into `{among}`, if an array)" if _is_short(among) else " (an index)"
 
 
-def _logits(p: cst.BaseExpression, source: Source, numpy: str) -> str:
+def _logits(p: cst.BaseExpression, numpy: str, source: Source) -> Part:
     """The logarithm of what `p` is in proportion to: of `jnp.exp(x)` and `jax.nn.softmax(x)` it is there already."""
     match p:
         case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) if source.calls(p, *_OF_LOGITS):
-            return _in_one_line(x, source)
-    return f"{numpy}.log({_in_one_line(p, source)})"
+            return source.code(x)
+    return Called(f"{numpy}.log", (source.code(_given(p)),))
 
 
-def _in_one_line(node: cst.BaseExpression, source: Source) -> str:
-    if isinstance(node, cst.IfExp) and is_none(node.orelse):
-        node = node.body  # of nothing there are no sums
-    return " ".join(source.code(node).split())
+def _given(p: cst.BaseExpression) -> cst.BaseExpression:
+    """`p` of `p if there is one else None`: of nothing there are no sums."""
+    return p.body if isinstance(p, cst.IfExp) and is_none(p.orelse) else p
 
 
-def _searched(made: Choice, p: cst.BaseExpression, source: Source) -> str:
+def _in_line(code: Part) -> str:
+    return " ".join(str(code).split())
+
+
+def _searched(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> _Instead:
     """Of many draws each would look at every value: the search as it is, written out, finds their places."""
     assert made.shape is not None
-    random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
+    random, numpy = named("jax.random", node, source), named("jax.numpy", node, source)
     draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
+    sums = free_name("sums", node, source)
+    cumsum = f"{numpy}.cumsum({source.code(_given(p))})"
+    summed = f"{sums} = {cumsum}"
+    method = quoted('method="scan_unrolled"', source)
+    places = Called(f"{numpy}.searchsorted", (sums, f"{sums}[-1] * (1 - {draws})", method))
+    drawn = drawn_from(made.among, places, node, source)
+    before = line_before(node, summed, source) if drawn is not None and _is_sure(node, p, source) else None
+    edits = (before, *_edits(node, drawn, cumsum, source)) if before is not None and drawn is not None else ()
     among = source.code(made.among)
-    into = "" if _is_index(made, source) or not _is_short(among) else f" into `{among}`, if that is an array"
-    return (
-        f"`sums = {numpy}.cumsum({_in_one_line(p, source)})`, then "
-        f'`{numpy}.searchsorted(sums, sums[-1] * (1 - {draws}), method="scan_unrolled")`: the same draws, as indices'
-        f"{into}"
-    )
-
-
-def _is_index(made: Choice, source: Source) -> bool:
-    """Whether what is drawn is a number below another, and no element of an array."""
-    return kind(made.among, source) == "scalar" or source.calls(made.among, "jax.numpy.arange")
+    into = "" if drawn is not None or not _is_short(among) else f", as indices into `{among}`, if that is an array"
+    write = f"`{_in_line(summed)}`, then `{_in_line(drawn or places)}`: the same draws{into}"
+    return {"write": write, "edits": edits}
 
 
 def _is_short(code: str) -> bool:

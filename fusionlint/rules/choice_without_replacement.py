@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import elements, inside, is_none
 from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.layout import Called, Part, in_place_of
+from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sliced_to, sorts_of, value_of
 from fusionlint.patterns.operations.choice import CHOICE, is_drawn_once, is_one, written_shape
+from fusionlint.patterns.operations.drawn import count_of, drawn_from
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import runs_often
@@ -38,6 +43,8 @@ _POPULATION = regex(r"^_?(pop|population|ensemble)_?size$")
 _PARAMETERS = regex(r"(^|[._])(params?|weights|variables)$")
 # A name seldom stands for more names than this.
 _DEPTH = 3
+# What stands for a length that is not seen.
+_UNSEEN = "size"
 
 
 @rule.source("Call", calls=(CHOICE,))
@@ -51,13 +58,14 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
     key, among, shape = (argument(node, i, name) for i, name in enumerate(("key", "a", "shape")))
     if key is None or among is None or is_drawn_once(node, source):
         return
-    random = source.alias("jax.random") or "jax.random"
+    random = named("jax.random", node, source)
     k, n = source.code(key), _length(among, source)
     if is_one(shape):
         yield source.finding(
             node,
             "everything is permuted to draw one, with nothing to replace",
             write=f"{random}.choice({k}, {source.code(among)}), without `replace=False`",
+            edits=_edits(node, _replacing(node, source), source),
         )
     elif shape is not None and _is_drawn_twice(node, key, shape, source):
         yield source.finding(
@@ -71,7 +79,8 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "everything is permuted to draw a part of it",
-            write=_few(k, n, written_shape(shape, source), among, source),
+            write=_few(k, n, written_shape(shape, source), among, node, source),
+            edits=_edits(node, _top(k, among, _count(shape, source), node, source), source),
             pair=1,
         )
 
@@ -85,12 +94,13 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
     parts = _parts_read(node, source)
     if key is None or among is None or not parts:
         return
-    random, k, n = source.alias("jax.random") or "jax.random", source.code(key), _length(among, source)
+    random, k, n = named("jax.random", node, source), source.code(key), _length(among, source)
     if all(isinstance(part, cst.Integer) and part.evaluated_value == 0 for part in parts):
         is_number = _counted(among, source) is not among or kind(among, source) == "scalar"
         one = f"{random}.randint({k}, (), 0, {n})" if is_number else f"{random}.choice({k}, {source.code(among)})"
         write = f"{one}, or {random}.categorical({k}, logits) for one of a mask's hits"
-        yield source.finding(node, "everything is permuted to pick one", write=write)
+        edits = _edits(source.parent(node), one if n != _UNSEEN else None, source)
+        yield source.finding(node, "everything is permuted to pick one", write=write, edits=edits)
     elif _goes_through(node, source):
         numpy = source.alias("jax.numpy") or "jax.numpy"
         yield source.finding(
@@ -105,8 +115,9 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         and not _is_cut_in_batches(node, source)
     ):
         shape = f"({source.code(count)},)"
-        write = _few(k, n, shape, among, source)
-        yield source.finding(node, "everything is permuted to draw a part of it", write=write, pair=1)
+        write = _few(k, n, shape, among, node, source)
+        edits = _edits(source.parent(node), _top(k, among, count, node, source), source)
+        yield source.finding(node, "everything is permuted to draw a part of it", write=write, edits=edits, pair=1)
 
 
 @rule.barrier
@@ -219,12 +230,49 @@ def _length(among: cst.BaseExpression, source: Source) -> str:
     counted = _counted(among, source)
     if counted is not among or kind(among, source) == "scalar":
         return source.code(counted)
-    return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else "size"
+    return f"{among.value}.shape[0]" if isinstance(among, cst.Name) and kind(among, source) == "array" else _UNSEEN
 
 
-def _few(key: str, length: str, shape: str, among: cst.BaseExpression, source: Source) -> str:
+def _edits(node: cst.CSTNode | None, instead: Part | None, source: Source) -> tuple[Edit, ...]:
+    """What is drawn, in place of an expression that draws it and does nothing else."""
+    if instead is None or not isinstance(node, cst.Call | cst.Subscript) or source.has_comment(node):
+        return ()
+    return (in_place_of(node, instead, source), *left_unused(node, str(instead), source))
+
+
+def _replacing(node: cst.Call, source: Source) -> Part:
+    """The same call, without `replace=False`."""
+    without = argument(node, 3, "replace")
+    return Called(source.code(node.func), [source.code(arg) for arg in node.args if arg.value is not without])
+
+
+def _count(shape: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """How many are drawn, by a shape of one axis that is written out."""
+    meant = source.meant(shape)
+    sizes = _sizes(meant) if isinstance(meant, cst.Tuple | cst.List) else []
+    is_here = meant is shape or all(is_same_at(size, shape, source) for size in sizes)
+    return sizes[0] if len(sizes) == 1 and is_here else None
+
+
+def _top(
+    key: str, among: cst.BaseExpression, count: cst.BaseExpression | None, node: cst.Call, source: Source
+) -> Part | None:
+    """`lax.top_k(jax.random.uniform(key, (n,)), k)[1]`, and of an array what stands there: of numbers that are drawn
+    alike the largest few stand at places that are, each once and in any order."""
+    counted = count_of(among, source)
+    if counted is not None and counted is not among and not is_same_at(counted, among, source):
+        return None
+    length = source.code(counted) if counted is not None else _length(among, source)
+    if count is None or length == _UNSEEN:
+        return None
+    random, lax = named("jax.random", node, source), named("jax.lax", node, source)
+    noise = Called(f"{random}.uniform", (key, f"({length},)"))
+    return drawn_from(among, Called(f"{lax}.top_k", (noise, source.code(count)), behind="[1]"), node, source)
+
+
+def _few(key: str, length: str, shape: str, among: cst.BaseExpression, node: cst.Call, source: Source) -> str:
     """A `top_k` of noise, which gives places: of an array the elements that stand there are wanted."""
-    random, lax = source.alias("jax.random") or "jax.random", source.alias("jax.lax") or "jax.lax"
+    random, lax = named("jax.random", node, source), named("jax.lax", node, source)
     noise = f"{random}.uniform({key}, ({length},))"
     again = f"{random}.randint({key}, {shape}, 0, {length})"
     count = shape[1:-1].rstrip(", ") if shape[:1] in ("(", "[") else shape

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, names_in
-from fusionlint.patterns.code.calls import argument, beside
+from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.calls import argument, beside, has_only
 from fusionlint.patterns.code.lands import argument_of, lands
+from fusionlint.patterns.code.layout import Called, in_place_of
+from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -40,7 +44,46 @@ def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         write, pair = f"{first}, and the length where there is none", 1
     else:
         return
-    yield source.finding(node, message, write=write, pair=pair)
+    instead = _counted(node, mask, places, source) if pair else None
+    yield source.finding(
+        node,
+        message,
+        write=instead.text if instead else write,
+        edits=instead.edits if instead else (),
+        pair=pair,
+    )
+
+
+class _Counted(NamedTuple):
+    """How many are before the first hit, and the edits that write it."""
+
+    text: str
+    edits: tuple[Edit, ...]
+
+
+def _counted(
+    node: cst.Call, mask: cst.BaseExpression, places: Sequence[cst.CSTNode], source: Source
+) -> _Counted | None:
+    """`jnp.where(m.any(-1), jnp.argmax(m, -1), m.shape[-1])` for `jnp.sum(jnp.cumsum(m, axis=-1) == 0, axis=-1)`."""
+    zeros = source.parent(node)
+    total = source.handed_to(zeros) if len(places) == 1 and places[0] is node and zeros is not None else None
+    axis = argument(node, 1, "axis")
+    if total is None or axis is None or not has_only(total, 2, "a", "axis") or not has_only(node, 2, "a", "axis"):
+        return None
+    along, over = constant(axis), argument(total, 1, "axis")
+    bare = _bare(mask)
+    if along is None or over is None or constant(over) != along or source.has_comment(total) or bare is not mask:
+        return None
+    is_named = isinstance(bare, cst.Name)
+    hits = source.code(bare) if is_named else free_name("hits", node, source)
+    before = line_before(node, f"{hits} = {source.code(bare)}", source) if not is_named else None
+    if not is_named and before is None:
+        return None
+    numpy = named("jax.numpy", node, source)
+    parts = (f"{hits}.any(axis={along})", f"{numpy}.argmax({hits}, axis={along})", f"{hits}.shape[{along}]")
+    called = Called(f"{numpy}.where", parts)
+    text = str(called) if is_named else f"{hits} = {source.code(bare)}; {called}"
+    return _Counted(text, (*([before] if before is not None else ()), in_place_of(total, called, source)))
 
 
 def _keeps_first(sums: cst.CSTNode, mask: cst.BaseExpression, source: Source) -> bool:

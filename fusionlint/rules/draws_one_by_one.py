@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, inside, is_none, names_read
+from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, brief, has_only
+from fusionlint.patterns.code.layout import Called, named_as
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.code.moved import is_same_before
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.draws import drawn_line_by_line
 from fusionlint.patterns.operations.choice import is_drawn_once
@@ -180,8 +184,52 @@ def _finding(draws: Sequence[_Draw], source: Source) -> Finding:
         first,
         f"{len(draws)} {what} of `{name}`, each by a key of its own: the generator is in the program as many times",
         write=_numbers(draws, name, source) if is_numbers else _pieces(draws, name, source),
+        edits=_edits(draws, name, source) if is_numbers else (),
         pair=0 if is_numbers else 1,
     )
+
+
+def _edits(draws: Sequence[_Draw], name: str, source: Source) -> tuple[Edit, ...]:
+    """All numbers by the first key, in a line before the first of them, and each of them in its place: what the other
+    keys are split from stays as it is."""
+    first, made = draws[0].call, _DRAWS[draws[0].name]
+    key, dtype = argument(first, 0, "key"), _dtype(draws[0], source)
+    bounds = [value for draw in draws for value in _others(draw)]
+    is_known = all(value is None or is_same_before(value, first, source) for value in bounds)
+    statement = next((above for above in source.ancestors(first) if isinstance(above, cst.BaseSmallStatement)), None)
+    is_whole = all(_is_only_key(draw, source) and not source.has_comment(draw.call) for draw in draws)
+    if key is None or statement is None or not is_known or not is_whole:
+        return ()
+    shape = f"({len(draws)},)"
+    parts = [source.code(key), shape if made.shape == 1 else f"shape={shape}", *_bounds(draws, first, source)]
+    drawn = free_name("drawn", first, source)
+    one = Called(name, [*parts, f"dtype={dtype}"] if dtype else parts)
+    before = line_before(first, named_as(drawn, one, statement, source), source)
+    if before is None:
+        return ()
+    return (before, *(source.replace(draw.call, f"{drawn}[{place}]") for place, draw in enumerate(draws)))
+
+
+def _is_only_key(draw: _Draw, source: Source) -> bool:
+    """Whether nothing else is drawn by the key of a draw: two by one key are the same, or go together."""
+    key = argument(draw.call, 0, "key")
+    written = source.written(key) if isinstance(key, cst.Name) else None
+    return written is not None and len(source.reads(written)) == 1
+
+
+def _others(draw: _Draw) -> list[cst.BaseExpression | None]:
+    return [argument(draw.call, place, other) for other, place, _ in _DRAWS[draw.name].others]
+
+
+def _bounds(draws: Sequence[_Draw], node: cst.CSTNode, source: Source) -> Iterator[Called | str]:
+    """`minval=jnp.array([0.0, 1.0, 2.0])`, or one number where all have it."""
+    several = zip(*map(_others, draws), strict=True)
+    for (other, _, default), given in zip(_DRAWS[draws[0].name].others, several, strict=True):
+        texts = [" ".join(source.code(value).split()) if value is not None else str(default) for value in given]
+        if len(set(texts)) > 1:
+            yield Called(f"{other}={named('jax.numpy', node, source)}.array", (f"[{', '.join(texts)}]",))
+        elif texts[0] != default:
+            yield f"{other}={texts[0]}"
 
 
 def _numbers(draws: Sequence[_Draw], name: str, source: Source) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
-from fusionlint.patterns.code.calls import argument, as_argument, brief
+from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.code.layout import Called, in_place_of
+from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sorts_of, value_of
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -46,7 +49,7 @@ def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "all rows are sorted several times, lest two numbers drawn for the whole array meet: for a row once will do",
-        write=_sorted_once(node, source),
+        **_sorted_once(node, source),
     )
 
 
@@ -105,10 +108,34 @@ def _are_a_few_numbers(array: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def _sorted_once(node: cst.Call, source: Source) -> str:
+class _Instead(TypedDict):
+    """What a finding says to write."""
+
+    write: str
+    edits: tuple[Edit, ...]
+
+
+def _sorted_once(node: cst.Call, source: Source) -> _Instead:
+    """`jax.lax.sort_key_val(jax.random.bits(key, x.shape), x, dimension=0)[1]`; a line before names what is none."""
     key, array, axis = argument(node, 0, "key"), argument(node, 1, "x"), argument(node, 2, "axis")
-    random, lax = source.alias("jax.random") or "jax.random", source.alias("jax.lax") or "jax.lax"
-    k = brief(as_argument(key, source), _LONGEST, "key") if key is not None else "key"
-    x = brief(as_argument(array, source), _LONGEST, "x") if array is not None else "x"
+    if key is None or array is None:
+        return {"write": "one jax.lax.sort_key_val of random bits", "edits": ()}
+    is_named = isinstance(array, cst.Name | cst.Attribute)
+    shown = brief(as_argument(array, source), _LONGEST, "x")
+    x = source.code(array) if is_named else free_name("values", node, source)
+    k = as_argument(key, source)
+    before = line_before(node, f"{x} = {source.code(array)}", source) if not is_named else None
+    is_whole = has_only(node, 4, "key", "x", "axis", "independent") and not source.has_comment(node)
+    drawn = _sort(node, k, x, axis, source)
+    if not is_whole or not (is_named or before is not None):
+        short = _sort(node, brief(k, _LONGEST, "key"), shown, axis, source)
+        return {"write": str(short), "edits": ()}
+    write = str(drawn) if is_named else f"{x} = {shown}; {drawn}"
+    return {"write": write, "edits": (*([before] if before is not None else ()), in_place_of(node, drawn, source))}
+
+
+def _sort(node: cst.Call, key: str, x: str, axis: cst.BaseExpression | None, source: Source) -> Called:
+    random, lax = named("jax.random", node, source), named("jax.lax", node, source)
     along = source.code(axis) if axis is not None else "0"
-    return f"{lax}.sort_key_val({random}.bits({k}, {x}.shape), {x}, dimension={along})[1]"
+    bits = Called(f"{random}.bits", (key, f"{x}.shape"))
+    return Called(f"{lax}.sort_key_val", (bits, x, f"dimension={along}"), behind="[1]")

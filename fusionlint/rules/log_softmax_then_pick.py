@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, elements
-from fusionlint.patterns.code.calls import argument, brief, is_handed_to
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only, is_handed_to
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.code.moved import lines_between
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.behind import is_number, steps_in
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
@@ -46,13 +49,14 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):
         return  # forward alone it is no more work for a GPU
-    x = brief(source.code(logits), 40, "x")
-    jax = source.alias("jax") or "jax"
+    x, nn = brief(source.code(logits), 40, "x"), named("jax.nn", node, source)
+    picked = _picked(node, reads[0], logits, along, source) if len(reads) == 1 else None
     kept = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
     yield source.finding(
         node,
         "all logits are normalised, and kept for the gradient, for the few that are picked",
-        write=f"pick from {x} itself, and subtract {jax}.nn.logsumexp({x}, axis={along}{kept})",
+        write=picked.text if picked else f"pick from {x} itself, and subtract {nn}.logsumexp({x}, axis={along}{kept})",
+        edits=picked.edits if picked else (),
     )
 
 
@@ -71,6 +75,57 @@ def gradient_of_a_pick(barrier: Barrier, module: hlo.Module) -> str | None:
     if not all(_OF_GRADIENT in use.op_name and is_of_call(use, ("log_softmax",)) for use in uses):
         return None
     return "jax.nn.logsumexp(logits, axis=-1) less the logits that are picked: the gradient is no whole array of zeros"
+
+
+class _Picked(NamedTuple):
+    """What is written for a pick, and the edits that do it."""
+
+    text: str
+    edits: tuple[Edit, ...]
+
+
+def _picked(
+    node: cst.Call, read: cst.CSTNode, logits: cst.BaseExpression, along: int, source: Source
+) -> _Picked | None:
+    """The pick of the logits less the logarithm of the sum, without the line that normalises them all."""
+    above = source.parent(read)
+    pick = source.parent(above) if isinstance(above, cst.Arg) else above
+    if not isinstance(pick, cst.Call | cst.Subscript) or not _is_brief(logits) or not has_only(node, 2, "x", "axis"):
+        return None
+    name = source.assigned_name(node)
+    is_same = is_same_at(logits, pick, source, dropped=name)
+    lines = [*lines_between(node, pick, source)]
+    if source.calls(pick, "jax.numpy.trace") or not is_same or None in lines or source.has_comment(pick):
+        return None
+    x, whole = source.code(logits), source.code(pick)
+    kept = ", keepdims=True" if _is_taken_along(read, source) else ""
+    taken = _with(pick, read, as_operand(logits, x) if isinstance(pick, cst.Subscript) else x, source)
+    text = f"{taken} - {named('jax.nn', node, source)}.logsumexp({x}, axis={along}{kept})"
+    stands_alone = isinstance(source.parent(pick), cst.Assign | cst.Return | cst.Arg)
+    edit = source.replace(pick, text if stands_alone and "\n" not in whole else f"({text})")
+    return _Picked(text, (edit, *(line for line in lines if line is not None)))
+
+
+def _with(pick: cst.CSTNode, read: cst.CSTNode, text: str, source: Source) -> str:
+    """The code of a pick, from `text` in place of `read`."""
+    where, inner = source.location(pick), source.location(read)
+    lines = [source.line(number) for number in range(where.line, where.end_line + 1)]
+    lines[-1] = lines[-1][: where.end_column - 1]
+    first, last = inner.line - where.line, inner.end_line - where.line
+    before = "".join([*lines[:first], lines[first][: inner.column - 1]])[where.column - 1 :]
+    return before + text + "".join([lines[last][inner.end_column - 1 :], *lines[last + 1 :]])
+
+
+def _is_brief(logits: cst.BaseExpression) -> bool:
+    """Whether it is no work to write logits twice: a name, a field, a part, or another dtype of it."""
+    match logits:
+        case cst.Name():
+            return True
+        case cst.Attribute(value=inner) | cst.Subscript(value=inner):
+            return _is_brief(inner)
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
+            return _is_brief(inner)
+    return False
 
 
 def _is_taken_along(read: cst.CSTNode, source: Source) -> bool:

@@ -14,8 +14,10 @@ from fusionlint.patterns.code.calls import argument, as_operand, beside, has_onl
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.scattered import scatters_at
+from fusionlint.patterns.operations.first_hit import FirstHit, first_hit
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.known_values import DEPTH, Reader
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
@@ -65,9 +67,12 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
         is_whole = any(depth < _TO_NUMBER for _, depth in read)
         if fill is None or constant(fill) == 0:
             write = _first_hit(node, name, _truth(mask, source), is_whole=is_whole, source=source)
-            yield source.finding(node, _FIRST, write=write)
+            fix = _apart(node, write, source) or first_hit(node, mask, None, source)
+            yield source.finding(node, _FIRST, write=fix.text if fix else write, edits=fix.edits if fix else ())
         elif is_literal(fill) or _is_a_length(fill, source):
-            yield source.finding(node, _FIRST, write=_first_or(node, name, mask, fill, source), pair=2)
+            fix = first_hit(node, mask, fill, source)
+            write = fix.text if fix else _first_or(node, name, mask, fill, source)
+            yield source.finding(node, _FIRST, write=write, edits=fix.edits if fix else (), pair=2)
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
         yield source.finding(
@@ -119,6 +124,18 @@ def _first_hit(node: cst.Call, name: str, mask: str, source: Source, *, is_whole
     if taken := _taken_from_each(node, source):
         return f"{', '.join(taken)} = {more.rstrip(',')}"
     return f"{first}, of a mask with one axis" + (f"; {more} where it has more" if is_whole else "")
+
+
+def _apart(node: cst.Call, write: str, source: Source) -> FirstHit | None:
+    """`r, l = jnp.unravel_index(...)` for `(r,), (l,) = jnp.where(m, size=1)`."""
+    statement = source.parent(node)
+    names, _, text = write.partition(" = ")
+    if not isinstance(statement, cst.Assign) or not _taken_from_each(node, source) or source.has_comment(statement):
+        return None
+    mask = argument(node, 0, "condition") or argument(node, 0, "a")
+    if not isinstance(mask, cst.Name) or not is_mask(mask, source):
+        return None
+    return FirstHit(write, (source.replace(statement.targets[0].target, names), source.replace(node, text)))
 
 
 def _taken_from_each(node: cst.Call, source: Source) -> list[str]:

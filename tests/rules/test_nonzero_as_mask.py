@@ -11,17 +11,23 @@ from fusionlint.source.scope import Scope
 @pytest.mark.parametrize(
     ("first", "advice"),
     [
-        ("jnp.nonzero(m, size=1)[0][0]", "jnp.argmax(m), of a mask with one axis"),
-        ("jnp.where(m, size=1)[0][0]", "jnp.argmax(m), of a mask with one axis"),
-        ("jnp.flatnonzero(m, size=1)[0]", "jnp.argmax(m)"),
-        ("jnp.flatnonzero(m, size=1, fill_value=None)[0]", "jnp.argmax(m)"),
+        ("jnp.nonzero(m, size=1)[0][0]", "jnp.argmax(m != 0)"),
+        ("jnp.where(m, size=1)[0][0]", "jnp.argmax(m != 0)"),
+        ("jnp.flatnonzero(m, size=1)[0]", "jnp.argmax(m != 0)"),
+        ("jnp.flatnonzero(m, size=1, fill_value=None)[0]", "jnp.argmax(m != 0)"),
         (
             "jnp.nonzero(m, size=1, fill_value=-1)[0][0]",
-            "jnp.where(m.any(), jnp.argmax(m), -1), of a mask with one axis",
+            "jnp.where((m != 0).any(), jnp.argmax(m != 0), -1)",
         ),
-        ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where(m.any(), jnp.argmax(m), len(m))"),
-        ("jnp.flatnonzero(m, size=1, fill_value=m.shape[0])[0]", "jnp.where(m.any(), jnp.argmax(m), m.shape[0])"),
-        ("jnp.flatnonzero(m == 2, size=1, fill_value=9)", "jnp.where(m.any(), jnp.argmax(m), 9), where m is the mask"),
+        ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where((m != 0).any(), jnp.argmax(m != 0), len(m))"),
+        (
+            "jnp.flatnonzero(m, size=1, fill_value=m.shape[0])[0]",
+            "jnp.where((m != 0).any(), jnp.argmax(m != 0), m.shape[0])",
+        ),
+        (
+            "jnp.flatnonzero(m == 2, size=1, fill_value=9)",
+            "hits = m == 2; jnp.where(hits.any(), jnp.argmax(hits), 9)[None]",
+        ),
     ],
 )
 def test_the_first_hit_is_argmax_of_a_mask_with_one_axis(first: str, advice: str) -> None:
@@ -62,7 +68,7 @@ def test_of_numbers_the_first_hit_is_the_first_that_is_not_0() -> None:
     )
     (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
     assert found.suggestion is not None
-    assert found.suggestion.text == "jnp.argmax(after != 0), of a mask with one axis"
+    assert found.suggestion.text == "jnp.argmax(after != 0)"
 
 
 @pytest.mark.parametrize(("static", "count"), [("static_argnums=(0, 1)", 0), ("static_argnums=(1,)", 1)])
@@ -78,16 +84,16 @@ def test_what_a_static_object_holds_is_looked_through_when_the_program_is_compil
 @pytest.mark.parametrize(
     ("assigned", "advice"),
     [
-        ("(r,), (l,) = jnp.where(m, size=1)", "r, l = jnp.unravel_index(jnp.argmax(m), m.shape)"),
-        ("[r], [l] = jnp.nonzero(m, size=1)", "r, l = jnp.unravel_index(jnp.argmax(m), m.shape)"),
+        ("(r,), (l,) = jnp.where(m, size=1)", "jnp.unravel_index(jnp.argmax(m != 0)[None], m.shape)"),
+        ("[r], [l] = jnp.nonzero(m, size=1)", "jnp.unravel_index(jnp.argmax(m != 0)[None], m.shape)"),
         (
             "r, l = jnp.where(m, size=1)",
-            "jnp.argmax(m), of a mask with one axis; jnp.unravel_index(jnp.argmax(m), m.shape) where it has more",
+            "jnp.unravel_index(jnp.argmax(m != 0)[None], m.shape)",
         ),
     ],
 )
 def test_a_place_that_is_taken_out_of_an_array_of_one_is_a_number_already(assigned: str, advice: str) -> None:
-    """`(r,), (l,) = jnp.unravel_index(...)` is an error: a number cannot be taken apart."""
+    """`(r,), (l,) = jnp.unravel_index(jnp.argmax(m), m.shape)` is an error: a number cannot be taken apart."""
     code = f"import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(m):\n    {assigned}\n    return r + l\n"
     (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
     assert found.suggestion is not None

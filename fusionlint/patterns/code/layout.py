@@ -24,8 +24,8 @@ Part: TypeAlias = "str | Called"
 
 
 class Called(NamedTuple):
-    """A call to write, `jnp.where(p, a, b)`, with what is asked of its result `behind` it; or, by other brackets, a
-    list."""
+    """A call to write, `jnp.where(p, a, b)`; with other brackets an element, `x[i]`, or a list; and what is asked of its
+    result `behind` it."""
 
     function: str
     parts: Sequence[Part]
@@ -33,7 +33,8 @@ class Called(NamedTuple):
     behind: str = ""
 
     def __str__(self) -> str:
-        return f"{self.function}{self.brackets[0]}{', '.join(map(str, self.parts))}{self.brackets[1]}{self.behind}"
+        opened, closed = self.brackets[0], self.brackets[1]
+        return f"{self.function}{opened}{', '.join(map(str, self.parts))}{closed}{self.behind}"
 
 
 def in_a_list(*parts: Part) -> Called:
@@ -71,6 +72,17 @@ def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
     return source.replace(node, style.broken(called, _blanks(line)))
 
 
+def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
+    """`name = called`, as it stands in a line of its own before the statement of `node`: each argument in one of its
+    own where it would be too long."""
+    line = source.line(source.location(node).line)
+    blanks, text = _blanks(line), f"{name} = {called}"
+    if len(blanks) + len(text) <= _WIDE:
+        return text
+    unit = "\t" if line.startswith("\t") else "  " if len(blanks) % 4 else "    "
+    return f"{name} = {_Style(unit, _end_of(line)).broken(called, blanks)}"
+
+
 class _Style(NamedTuple):
     """What one block is further to the right than the one around it, and how lines end."""
 
@@ -79,9 +91,10 @@ class _Style(NamedTuple):
 
     def broken(self, called: Called, blanks: str) -> str:
         inner = blanks + self.unit
-        lines = (f"{inner}{self.fitted(part, inner)},{self.end}" for part in called.parts)
-        opened = f"{called.function}{called.brackets[0]}{self.end}"
-        return f"{opened}{''.join(lines)}{blanks}{called.brackets[1]}{called.behind}"
+        opened, closed = called.brackets[0], called.brackets[1]
+        last = "," if opened == "(" or len(called.parts) > 1 else ""  # x[i,] is read as x[(i,)]
+        lines = f",{self.end}".join(f"{inner}{self.fitted(part, inner)}" for part in called.parts)
+        return f"{called.function}{opened}{self.end}{lines}{last}{self.end}{blanks}{closed}{called.behind}"
 
     def fitted(self, part: Part, blanks: str) -> str:
         if isinstance(part, str):

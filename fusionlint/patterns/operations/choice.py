@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, is_none
-from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.at import constant, is_literal, is_no_array, is_none
+from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.layout import Called, Part
+from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.runs.under import LOOPS, under_loop
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.source.tree import Source
 
 CHOICE = "jax.random.choice"
 # What makes an array of a list: by its dtype's name too, `jnp.int32([-1, 1])`.
 _KINDS = "array asarray bool_ int8 int16 int32 int64 uint8 uint16 uint32 float16 bfloat16 float32 float64"
 _ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind in _KINDS.split())
-
+# Of these the dtype is said beside the list, or not at all.
+_UNSAID = tuple(f"{numpy}.{name}" for numpy in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 
 _KEYS = ("jax.random.PRNGKey", "jax.random.key")
 _DATA = regex(
@@ -181,15 +185,52 @@ def number(node: cst.BaseExpression) -> float | None:
     return None
 
 
-def coin(key: cst.BaseExpression, p: str | None, shape: cst.BaseExpression | None, source: Source) -> str:
+def one_of_two(
+    node: cst.Call, made: Choice, values: Sequence[cst.BaseExpression], p: str | None, source: Source
+) -> Part:
+    """`jnp.where(jax.random.bernoulli(key, p), a, b)` for a choice that draws one of two values; the coin alone for
+    True and False. A dtype that is said of them stays."""
+    first, second = (as_argument(value, source) for value in values)
+    thrown = coin(node, made.key, p, made.shape, source)
+    said = _dtype_of(made.among, source)
+    if (first, second) == ("True", "False") or (p is None and (first, second) == ("False", "True")):
+        is_of_truths = said is None or said.endswith(("bool", "bool_"))
+        return thrown if is_of_truths else thrown._replace(behind=f".astype({said})")
+    chosen = Called(f"{named('jax.numpy', node, source)}.where", (thrown, first, second))
+    return chosen._replace(behind=f".astype({said})") if said is not None else chosen
+
+
+def are_numbers(made: Choice, values: Sequence[cst.BaseExpression], source: Source) -> bool:
+    """Whether a coin chooses between the values as the choice does: of rows one coin, and of numbers as many as are
+    drawn."""
+    return (
+        made.shape is None
+        or is_no_array(made.shape)
+        or all(is_literal(value) or is_a_number(value, source) for value in values)
+    )
+
+
+def _dtype_of(among: cst.BaseExpression, source: Source) -> str | None:
+    """The dtype that what makes an array of values says, `jnp.uint8` of `jnp.uint8([0, 1])`."""
+    made = source.meant(among)
+    if not isinstance(made, cst.Call) or not source.calls(made, *_ARRAYS):
+        return None
+    if source.calls(made, *_UNSAID):
+        dtype = argument(made, 1, "dtype")
+        return source.code(dtype) if dtype is not None else None
+    return source.code(made.func)
+
+
+def coin(
+    node: cst.Call, key: cst.BaseExpression, p: str | None, shape: cst.BaseExpression | None, source: Source
+) -> Called:
     """`jax.random.bernoulli(key, p, shape)`, with the user's own names."""
-    random = source.alias("jax.random") or "jax.random"
     parts = [source.code(key)]
     if p is not None:
         parts.append(p)
     if shape is not None:
         parts.append(f"shape={written_shape(shape, source)}")
-    return f"{random}.bernoulli({', '.join(parts)})"
+    return Called(f"{named('jax.random', node, source)}.bernoulli", parts)
 
 
 def written_shape(shape: cst.BaseExpression, source: Source) -> str:

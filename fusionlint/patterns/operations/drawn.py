@@ -1,0 +1,85 @@
+"""What stands at drawn places of what `jax.random.choice` draws from: of a number the places, of an array its rows.
+
+In: what is drawn from, of a Source, and the code that draws places. Out: the code of what is drawn; None where it is
+not seen to be the one or the other.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import RANGES, constant
+from fusionlint.patterns.code.calls import argument, as_operand, has_only
+from fusionlint.patterns.code.layout import Called, Part
+from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.values.kinds import kind
+from fusionlint.source.facts import last_name
+from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# What calls itself so is how many there are to draw from.
+_COUNT = regex(r"^_?(n|num|size|len|length|count|capacity|n_\w+|num_\w+|\w+_(dim|size|len|length|count))$")
+_WHOLE = frozenset(("int", "int32", "jax.numpy.int32", "numpy.int32"))
+# What is asked of arrays alone.
+_OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "at", "astype", "reshape", "ravel", "flatten", "T"))
+
+
+def drawn_from(among: cst.BaseExpression, places: Part, node: cst.CSTNode, source: Source) -> Part | None:
+    """`places`, of a number; `x[places]` of an array of jax, `jnp.take(x, places, axis=0)` of another."""
+    if count_of(among, source) is not None:
+        return places
+    text = source.code(among)
+    match kind(among, source):
+        case "array":
+            return Called(as_operand(among, text), (places,), "[]")
+        case "numpy":
+            return Called(f"{named('jax.numpy', node, source)}.take", (text, places, "axis=0"))
+    if isinstance(among, cst.Name) and is_used_as_array(among, source):
+        return Called(f"{named('jax.numpy', node, source)}.take", (text, places, "axis=0"))
+    return None
+
+
+def count_of(among: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
+    """How many numbers from 0 on are drawn from, n of `n` and of `jnp.arange(n)`; None where it is not seen that what
+    is drawn is such a number."""
+    made = source.meant(among)
+    if isinstance(made, cst.Call) and source.calls(made, *RANGES):
+        return _end_of(made, source)
+    found = kind(among, source)
+    is_number = found == "scalar" or (found is None and _COUNT.match(last_name(dotted(among))) is not None)
+    return among if is_number else None
+
+
+def _end_of(numbers: cst.Call, source: Source) -> cst.BaseExpression | None:
+    """n of `arange(n)`, `arange(0, n)`, `arange(0, n, 1)`, of whole numbers as jax counts."""
+    said = argument(numbers, 3, "dtype")
+    if said is not None and (source.qualified_name(said) or dotted(said)) not in _WHOLE:
+        return None
+    if not has_only(numbers, 4, "start", "stop", "step", "dtype"):
+        return None
+    positional = [arg.value for arg in numbers.args if arg.keyword is None]
+    if len(positional) + (said is not None) < len(numbers.args):
+        return None
+    match positional:
+        case [end]:
+            return end
+        case [start, end, *step] if constant(start) == 0 and all(constant(each) == 1 for each in step):
+            return end
+    return None
+
+
+def is_used_as_array(name: cst.Name, source: Source) -> bool:
+    """Whether the function around asks the variable for what arrays alone have: `x.shape`, `x[0]`, `len(x)`."""
+    for use in source.uses(name):
+        match above := source.parent(use.node):
+            case cst.Attribute(value=value, attr=cst.Name(attribute)) if value is use.node:
+                if attribute in _OF_ARRAYS:
+                    return True
+            case cst.Subscript(value=value) if value is use.node:
+                return True
+            case cst.Arg():
+                call = source.parent(above)
+                if isinstance(call, cst.Call) and source.calls(call, "len"):
+                    return True
+    return False

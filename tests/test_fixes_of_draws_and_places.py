@@ -1,0 +1,188 @@
+"""Fixes of draws, of sorts and of the places of hits: what they write, and what they leave alone."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fusionlint.source.fixing import fix_text
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+from fusionlint.source.world import join
+
+HEAD = "import jax\nimport jax.numpy as jnp\n"
+
+
+def fixed(rule: str, code: str, *, unsafe: bool = True) -> str:
+    """The code after `check --fix`; the rule has something to say of it."""
+    scope = Scope((rule,))
+    found = check_text(code.encode(), "m.py", scope)
+    assert found
+    return fix_text("m.py", code.encode(), found, scope, join({}), unsafe=unsafe).after.decode()
+
+
+def in_a_line(code: str) -> str:
+    """The code without what lays it out."""
+    return "".join(code.split()).replace(",)", ")")
+
+
+def function(body: str, given: str = "key, x, p, n, k") -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{HEAD}\n@jax.vmap\ndef run({given}):\n{lines}"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "instead"),
+    [
+        ("jax.random.choice(key, jnp.arange(4), p=p)", "jax.random.categorical(key, jnp.log(p))"),
+        ("jax.random.choice(key, jnp.arange(4, dtype=float), p=p)",
+         "jnp.arange(4, dtype=float)[jax.random.categorical(key, jnp.log(p))]"),
+        ("jax.random.choice(key, jnp.arange(1, 4), p=p)",
+         "jnp.arange(1, 4)[jax.random.categorical(key, jnp.log(p))]"),
+        ("jax.random.choice(key, len(x), (3,), p=jax.nn.softmax(p))", "jax.random.categorical(key, p, shape=(3,))"),
+        ("jax.random.choice(key, x, p=p)", None),
+        ("jax.random.choice(key, jnp.arange(4), p=p if n else None)", None),
+        ("jax.random.choice(key, jnp.arange(4), replace=True, p=p)", "jax.random.categorical(key, jnp.log(p))"),
+        ("jax.random.choice(key, jnp.uint8([1, 0]), p=jnp.array([0.25, 0.75]))",
+         "jnp.where(jax.random.bernoulli(key, 0.25), 1, 0).astype(jnp.uint8)"),
+    ],
+)  # fmt: skip
+def test_a_choice_is_a_place_of_a_number_and_an_element_of_an_array(drawn: str, instead: str | None) -> None:
+    code = function(f"return {drawn}")
+    assert fixed("choice-with-probabilities", code) == (code if instead is None else code.replace(drawn, instead))
+
+
+def test_many_draws_get_their_sums_in_a_line_before() -> None:
+    code = function("i = jax.random.choice(key, len(x), (k,), p=p)\nreturn x[i]")
+    search = 'jnp.searchsorted(sums, sums[-1] * (1 - jax.random.uniform(key, (k,))), method="scan_unrolled")'
+    after = function(f"sums = jnp.cumsum(p)\ni = {search}\nreturn x[i]")
+    assert in_a_line(fixed("choice-with-probabilities", code)) == in_a_line(after)
+    alone = code.replace("i = jax", "i = 0 if n else jax")
+    assert fixed("choice-with-probabilities", alone) == alone
+
+
+def test_who_may_ask_for_no_replacement_keeps_that() -> None:
+    code = function("return jax.random.choice(key, len(x), p=p, replace=again)", "key, x, p, again=True")
+    assert fixed("choice-with-probabilities", code) == code
+
+
+@pytest.mark.parametrize(
+    ("drawn", "instead"),
+    [
+        ("jax.random.choice(key, jnp.array([x, n]))", "jnp.where(jax.random.bernoulli(key), x, n)"),
+        ("jax.random.choice(key, jnp.array([x, n]), (3,))", None),
+        ("jax.random.choice(key, jnp.array([2, 5]), (3,))", "jnp.where(jax.random.bernoulli(key, shape=(3,)), 2, 5)"),
+        ("jax.random.choice(key, jnp.bool_([False, True]))", "jax.random.bernoulli(key)"),
+    ],
+)
+def test_one_coin_chooses_between_rows_and_as_many_between_numbers(drawn: str, instead: str | None) -> None:
+    code = function(f"return {drawn}")
+    assert fixed("choice-of-two", code) == (code if instead is None else code.replace(drawn, instead))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "instead"),
+    [
+        (
+            "jax.random.choice(key, len(x), (k,), replace=False)",
+            "jax.lax.top_k(jax.random.uniform(key, (len(x),)), k)[1]",
+        ),
+        ("jax.random.permutation(key, len(x))[:k]", "jax.lax.top_k(jax.random.uniform(key, (len(x),)), k)[1]"),
+        ("jax.random.choice(key, x, replace=False)", "jax.random.choice(key, x)"),
+        ("jax.random.choice(key, x, (k,), replace=False)", None),
+    ],
+)
+def test_a_few_that_differ_are_the_largest_of_noise(drawn: str, instead: str | None) -> None:
+    code = function(f"return {drawn}")
+    assert fixed("choice-without-replacement", code) == (code if instead is None else code.replace(drawn, instead))
+
+
+NUMBERS = """
+def step(key, n):
+    key, k1, k2, k3 = jax.random.split(key, 4)
+    a = jax.random.uniform(k1, minval=0.5)
+    b = jax.random.uniform(k2)
+    c = jax.random.uniform(k3)
+    return key, a + b * c
+
+def run(key, ns):
+    return jax.lax.scan(step, key, ns)
+"""
+
+
+def test_numbers_are_drawn_at_once_unless_they_share_a_key() -> None:
+    code = HEAD + NUMBERS
+    after = fixed("draws-one-by-one", code)
+    assert "    drawn = jax.random.uniform(k1, (3,), minval=jnp.array([0.5, 0.0, 0.0]))\n    a = drawn[0]\n" in after
+    assert "    b = drawn[1]\n    c = drawn[2]\n" in after
+    shared = code.replace("b * c", "b * c * jax.random.normal(k2)")
+    assert fixed("draws-one-by-one", shared) == shared
+    later = code.replace("uniform(k3)", "uniform(k3, minval=low)").replace("    c =", "    low = n * 0.5\n    c =")
+    assert fixed("draws-one-by-one", later) == later
+
+
+@pytest.mark.parametrize(
+    ("read", "after"),
+    [
+        ("order = jnp.argsort(-x)\nreturn order[:k]", "return jax.lax.top_k(x, k)[1]"),
+        ("order = jnp.argsort(-x)\norder = order[:k]\nreturn p[order]",
+         "order = jax.lax.top_k(x, k)[1]\nreturn p[order]"),
+        ("s = jnp.sort(x)\nreturn s[-1] - s[-2]",
+         "s = jax.lax.top_k(x, 2)[0][..., ::-1]\nreturn s[-1] - s[-2]"),
+        ("order = jnp.argsort(-x)\nx = 2 * p\nreturn order[:k], x", None),
+        ("order = jnp.argsort(-x)  # best first\nreturn order[:k]", None),
+        ("return jnp.argsort(routing_mask)[-k:]", None),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_sort_is_a_top_k_where_it_is_read(read: str, after: str | None) -> None:
+    code = function(read, "key, x, p, k, routing_mask")
+    assert fixed("argsort-prefix", code) == (code if after is None else function(after, "key, x, p, k, routing_mask"))
+
+
+PLACES = [
+    ("jnp.nonzero(x > 0, size=1)[0][0]", "jnp.argmax(x > 0)"),
+    ("jnp.nonzero(x, size=1)[0][0]", "jnp.argmax(x != 0)"),
+    ("jnp.where(x > 0, size=1)[0]", "jnp.argmax(x > 0)[None]"),
+    ("jnp.flatnonzero(x > 0, size=1)", "jnp.argmax(x > 0)[None]"),
+    ("jnp.argwhere(x > 0, size=1)[0, 0]", "jnp.argmax(x > 0)"),
+    ("jnp.nonzero(x, size=1)", "jnp.unravel_index(jnp.argmax(x != 0)[None], x.shape)"),
+    ("jnp.nonzero(x, size=1, fill_value=-1)[0][0]", "jnp.where((x != 0).any(), jnp.argmax(x != 0), -1)"),
+]
+
+
+@pytest.mark.parametrize(("read", "instead"), PLACES)
+def test_the_first_hit_has_the_same_place_in_as_many_brackets(read: str, instead: str) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x):\n    return {read}\n"
+    after = fixed("nonzero-as-mask", code)
+    assert after == code.replace(read, instead)
+    for x in ([0.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0], [3.0]):
+        one, other = (_made(text, jnp.array(x)) for text in (code, after))
+        assert jax.tree.map(lambda a: (a.dtype, a.tolist()), one) == jax.tree.map(
+            lambda a: (a.dtype, a.tolist()), other
+        )
+
+
+def test_the_number_of_a_place_that_is_unpacked_alone_is_the_place() -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x):\n    (i,) = jnp.where(x > 0, size=1)\n    i = i[0]\n    return i\n"
+    assert fixed("nonzero-as-mask", code).endswith("def run(x):\n    i = jnp.argmax(x > 0)\n    return i\n")
+
+
+def test_an_array_is_sorted_once_for_its_values_and_its_order_to_the_last_bit() -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x):\n    s = jnp.sort(x)\n    order = jnp.argsort(x)\n    return s, order\n"
+    after = fixed("argsort-then-gather", code, unsafe=False)
+    assert "    s, order = jax.lax.sort_key_val(x, jax.lax.broadcasted_iota(int, x.shape, x.ndim - 1))\n" in after
+    x = jnp.array([[1.0, jnp.nan, -0.0, 0.0, 1.0], [2.0, 2.0, -jnp.inf, jnp.nan, 0.0]])
+    for one, other in zip(_made(code, x), _made(after, x), strict=True):
+        assert one.dtype == other.dtype
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def _made(code: str, x: jax.Array) -> tuple[jax.Array, ...]:
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    run = scope["run"]
+    assert callable(run)
+    made: tuple[jax.Array, ...] = run(x)
+    return made
