@@ -24,8 +24,8 @@ Part: TypeAlias = "str | Called"
 
 
 class Called(NamedTuple):
-    """A call to write, `jnp.where(p, a, b)`; with other brackets an element, `x[i]`, or a list; and what is asked of its
-    result `behind` it."""
+    """A call to write, `jnp.where(p, a, b)`; with other brackets an element, `x[i]`, or a list; `behind` it stands what
+    is asked of its result."""
 
     function: str
     parts: Sequence[Part]
