@@ -49,12 +49,12 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     on_a_path = " on one path" if is_path else ""
     subject = f"the edges of `{name.value}`" if name else "the edges of an array"
     # Of a vector a TPU makes more kernels of a join than of the writes.
-    joined, instead = None if is_path or pair else rebuilt(writes, source), _advice(writes, source)
+    joined = None if is_path or pair else rebuilt(writes, source)
     yield source.finding(
         writes[0].call,
         f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",
         until=node,
-        write=joined.told(instead) if joined is not None else f"{BEHIND_IFS if is_path else ''}{instead}",
+        write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
         edits=joined.edits if joined is not None else (),
         pair=pair,
     )

@@ -200,7 +200,6 @@ def test_no_array_is_advised_to_be_written_with_its_own_later_value() -> None:
         ("jnp.zeros((8, 2)).at[:, 0].add(a[:, 1]).at[:, 1].set(a[:, 0])", None),
         ("jnp.zeros((8, 2)).at[:, 0].set(a[:, 1], mode='drop').at[:, 1].set(a[:, 0])", None),
         ("zeros((8, 2)).at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
-        ("a.at[:, 0].set(a[:, 1]).at[:, 1].set(a[:, 0])", None),
     ],
 )
 def test_columns_are_stacked_only_where_they_are_all_there(code: str, fix: str | None) -> None:

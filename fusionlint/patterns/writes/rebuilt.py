@@ -25,7 +25,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.layout import Part as Code
 from fusionlint.patterns.code.left_unused import whole_line
@@ -41,7 +41,6 @@ from fusionlint.source.walk import dotted
 
 _STRONG = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty")
 _NUMBERS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy", "math") for name in ("nan", "inf", "pi"))
-_LONG = 120
 # What counts how often it was asked: layers without names, and streams of random numbers.
 _COUNTS = ("flax.", "haiku.", "numpy.random.", "random.", "numpyro.")
 
@@ -52,10 +51,6 @@ class Rebuilt(NamedTuple):
     called: Called
     edits: tuple[Edit, ...]
     is_exact: bool
-
-    def told(self, otherwise: str) -> str:
-        """The join as it can stand in advice: where that would be long, `otherwise`."""
-        return brief(str(self.called), _LONG, otherwise)
 
 
 class _Steps(NamedTuple):
