@@ -118,3 +118,15 @@ def test_a_text_of_several_lines_is_left_as_it_is() -> None:
 def test_a_line_that_is_continued_in_a_text_is_left_as_it_is() -> None:
     code = 'def f(x, table):\n    return jnp.select([x < 0, x < 1], [table["a\\\n   b"], x])\n'
     assert fixed("select-or-piecewise", code).count('table["a\\\n   b"]') == 1
+
+
+def test_one_write_in_place_of_several_is_broken_at_its_longest_brackets() -> None:
+    x, y = "index_of_the_ball_in_a_wide_room", "index_of_the_paddle_in_a_wide_room"
+    code = (
+        f"@jax.jit\ndef f(grid: jax.Array, {x}: int, {y}: int):\n"
+        f"    grid = grid.at[0, {x}].set(1.0)\n"
+        f"    return grid.at[1, {y}].set(1.0)\n"
+    )
+    assert fixed("chained-at-set", code).endswith(
+        f"    return grid.at[\n        jnp.array([0, 1]),\n        jnp.array([{x}, {y}]),\n    ].set(1.0)\n"
+    )

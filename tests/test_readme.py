@@ -87,6 +87,20 @@ def test_a_report_that_is_shown_is_what_explain_prints_for_an_h100(spec: str, st
 
 
 @pytest.mark.compilers
+def test_the_trials_that_are_shown_are_what_explain_prints_for_an_h100() -> None:
+    if absent := targets.missing(targets.get("h100")):
+        pytest.skip(absent)
+    command = "fusionlint explain examples/fixes/nearest.py:assign"
+    arguments, first = shown(command)
+    if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
+        pytest.skip("the README shows what jax 0.10.2 makes")
+    last = README.partition(f"$ {command}")[2].partition("\n...\n")[2].partition("\n```")[0].splitlines()
+    said = printed(arguments, ROOT)
+    assert without_seconds(said[: len(first)]) == without_seconds(first)
+    assert said[-len(last) :] == last
+
+
+@pytest.mark.compilers
 def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytest.MonkeyPatch) -> None:
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)

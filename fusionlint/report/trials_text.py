@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusionlint.report.source_lines import short_path
-from fusionlint.report.units import counted, differences
+from fusionlint.report.units import differences
 from fusionlint.trials import Trial
 
 _WORD_COLUMN = len("better  ")
-_COST_COLUMN = 58
+_WIDEST = 66  # of what stands before the numbers, unless it is longer itself
 NONE = "no fix of `fusionlint check` is for these lines"
 
 
@@ -19,28 +19,28 @@ def trials_block(trials: Sequence[Trial]) -> Iterator[str]:
         yield NONE
         return
     yield "fixes of `fusionlint check`, each compiled with all else as it is:"
+    width = min(_WIDEST, max(len(_named(trial)) for trial in trials))
     for trial in trials:
-        yield from (f"   {line}" for line in _lines(trial))
+        yield from (f"   {line}" for line in _lines(trial, width))
     gainful = [trial for trial in trials if trial.word == "better"]
     if gainful:
         yield f"   `{_command(gainful)}` writes what is better"
 
 
-def _lines(trial: Trial) -> Iterator[str]:
-    fixes = trial.fixes
-    where = fixes[0].location
-    named = (
-        f"{short_path(where.path)}:{where.line}:{where.column} {fixes[0].rule}"
-        if len(fixes) == 1
-        else f"{counted(len(fixes), 'fix', 'fixes')} together"
-    )
-    yield (
-        f"{trial.word.ljust(_WORD_COLUMN)}{named}".ljust(_COST_COLUMN)
-        + f"  {differences(trial.measured) or trial.error}".rstrip()
-    )
-    suggestion = fixes[0].suggestion
-    if len(fixes) == 1 and trial.word == "better" and suggestion:
+def _lines(trial: Trial, width: int) -> Iterator[str]:
+    said = differences(trial.measured) or trial.error
+    yield f"{trial.word.ljust(_WORD_COLUMN)}{_named(trial).ljust(width)}  {said}".rstrip()
+    suggestion = trial.fixes[0].suggestion
+    if len(trial.fixes) == 1 and trial.word == "better" and suggestion:
         yield f"{' ' * _WORD_COLUMN}write: {suggestion.text.splitlines()[0]}"
+
+
+def _named(trial: Trial) -> str:
+    """`env.py:6:12 argmax-then-pick`, or how many fixes these are."""
+    if len(trial.fixes) > 1:
+        return f"{len(trial.fixes)} fixes together"
+    where = trial.fixes[0].location
+    return f"{short_path(where.path)}:{where.line}:{where.column} {trial.fixes[0].rule}"
 
 
 def _command(gainful: Sequence[Trial]) -> str:

@@ -30,7 +30,6 @@ rule = Rule(__name__, harm="fusion")
 
 _INSERT = "jax.numpy.insert"
 _LONG = 40
-_CODE = cst.BaseExpression
 
 
 @rule.source("Call", calls=(_INSERT,))
@@ -105,7 +104,9 @@ def _is_one(values: cst.BaseExpression, source: Source) -> bool:
         return unpacked(source.written(meant), source) is not None
     if isinstance(meant, cst.BinaryOperation | cst.UnaryOperation):
         return any(
-            _is_one(part, source) and not is_literal(part) for part in children(meant) if isinstance(part, _CODE)
+            _is_one(part, source) and not is_literal(part)
+            for part in children(meant)
+            if isinstance(part, cst.BaseExpression)
         )
     return True
 

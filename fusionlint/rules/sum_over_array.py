@@ -129,7 +129,7 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
         return
     jnp = source.alias("jax.numpy") or "jnp"
     text = f"{jnp}.{_REDUCTIONS[builtin]}({as_argument(array, source)})"
-    if builtin == "sum":
+    if builtin == "sum" and not _is_made_a_number(node, source):
         text = _summed(array, source)  # of several axes Python's adds up along the first
     is_plain = source.alias_at(node, "jax.numpy") is not None and not source.has_comment(node)
     yield source.finding(
@@ -139,6 +139,12 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
         edits=(source.replace(node, text),) if is_plain and builtin != "sorted" else (),  # which gives a list
         pair=1,
     )
+
+
+def _is_made_a_number(node: cst.Call, source: Source) -> bool:
+    """`float(sum(x))`, of an array of one axis then."""
+    call = source.handed_to(node)
+    return call is not None and source.calls(call, "float", "int", "bool")
 
 
 def _reduced(

@@ -47,9 +47,8 @@ rule = Rule(__name__, harm="fusion")
 _FILL = "jax.numpy.fill_diagonal"
 _METHODS = ("set", "add", "multiply", "mul")
 _LONG = 40
-# What a write may be promised, and what has to stand in parentheses beside an operator.
+# What a write may be promised.
 _PROMISES = ("indices_are_sorted", "unique_indices")
-_IN_PARTS = (cst.UnaryOperation, cst.BinaryOperation, cst.Comparison, cst.IfExp)
 # A truth value, and what is called as a vector of a diagonal is.
 _ONE_EACH = regex(r"^(True|False)$|diag", re.I)
 _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
@@ -157,7 +156,7 @@ def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     of_more = "" if is_matrix(write.array, source) else "; of an array of more axes a mask with one of one for each"
     if write.method == "set" and isinstance(write.value, cst.Name) and write.value.value == "False":
         return f"{array} & ~{eye}{of_more}"
-    value = f"({value})" if isinstance(write.value, _IN_PARTS) and write.method != "set" else value
+    value = f"({value})" if _is_in_parts(write.value) and write.method != "set" else value
     return f"{jnp}.where({eye}, {_written(write, array, value)}, {array}){of_more}"
 
 
@@ -210,7 +209,7 @@ def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit
     array, shown = source.code(write.array), as_argument(value, source)
     if is_batch and not _is_plain(value):
         shown = f"{jnp}.expand_dims({shown}, -1)"  # a number too
-    elif write.method != "set" and isinstance(value, _IN_PARTS):
+    elif write.method != "set" and _is_in_parts(value):
         shown = f"({shown})"
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     chosen = Called(f"{jnp}.where", [eye, _written(write, array, shown), array])
@@ -276,3 +275,8 @@ def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
     return brief(as_argument(node, source), _LONG)
+
+
+def _is_in_parts(value: cst.CSTNode | None) -> bool:
+    """Whether this has to stand in parentheses beside an operator."""
+    return isinstance(value, cst.UnaryOperation | cst.BinaryOperation | cst.Comparison | cst.IfExp)

@@ -29,7 +29,6 @@ _ASKS = (
     " equal not_equal less less_equal greater greater_equal"
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
-_NO_STAR = (None, cst.MaybeSentinel.DEFAULT)
 _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 
 
@@ -153,7 +152,10 @@ def _renamed(function: Function, found: Conditional, source: Source) -> dict[cst
     that is not seen, or another name would mean something else."""
     if isinstance(function, cst.Lambda) and _keeps_names(function, found, source):
         return {}
-    if not _is_the_same_there(function, found, source) or function.params.star_arg not in _NO_STAR:
+    if not _is_the_same_there(function, found, source) or function.params.star_arg not in (
+        None,
+        cst.MaybeSentinel.DEFAULT,
+    ):
         return None
     changed: dict[cst.CSTNode, str] = {}
     for place, parameter in enumerate(parameters(function)):

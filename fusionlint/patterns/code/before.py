@@ -13,9 +13,6 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.source.tree import Source
 
-# What of its parts may run never, or again and again.
-_OTHERWISE = cst.Lambda | cst.BooleanOperation | cst.IfExp | cst.BaseComp
-
 
 def free_name(wanted: str, node: cst.CSTNode, source: Source) -> str:
     """A name that means nothing at `node` yet."""
@@ -27,7 +24,7 @@ def free_name(wanted: str, node: cst.CSTNode, source: Source) -> str:
 def line_before(node: cst.CSTNode, text: str, source: Source) -> Edit | None:
     """The edit that writes `text` in a line before the statement of `node`, in the same block."""
     for above in source.ancestors(node):
-        if isinstance(above, _OTHERWISE):
+        if isinstance(above, cst.Lambda | cst.BooleanOperation | cst.IfExp | cst.BaseComp):
             return None
         if isinstance(above, cst.BaseSmallStatement):
             line = source.parent(above)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import libcst as cst
@@ -40,6 +41,48 @@ class Called(NamedTuple):
 def in_a_list(*parts: Part) -> Called:
     """A list to write, `[a, b]`."""
     return Called("", parts, "[]")
+
+
+def in_parts(code: str) -> Part:
+    """Code of one line, as what can be broken where it is too long: at the longest of its brackets, and so within
+    them."""
+    try:
+        node = ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError):
+        return code
+    if "\n" in code or not code.isascii():  # Python counts bytes
+        return code
+    brackets = [*_brackets(node, code)]
+    if not brackets:
+        return code
+    start, end, elements = max(brackets, key=lambda one: one[1] - one[0])
+    parts = [in_parts(code[first:last]) for first, last in elements]
+    return Called(code[:start], parts, f"{code[start]}{code[end - 1]}", code[end:])
+
+
+def _brackets(node: ast.expr, code: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """The brackets that follow one another in `a[...].b(...)`, or those of a list: where they begin and end, and where
+    each of their elements does."""
+    inner: Sequence[ast.expr | ast.keyword] = ()
+    above: ast.expr | None = None
+    before = node.col_offset
+    match node:
+        case ast.Call(func=above, args=args, keywords=keywords):
+            inner = sorted([*args, *keywords], key=lambda one: one.col_offset)
+        case ast.Subscript(value=above, slice=index):
+            inner = index.elts if isinstance(index, ast.Tuple) and len(index.elts) > 1 else [index]
+        case ast.List(elts=elements):
+            inner = elements
+        case ast.Attribute(value=above):
+            pass
+        case _:
+            return
+    if above is not None:
+        yield from _brackets(above, code)
+        before = above.end_col_offset or 0
+    if inner and not any(isinstance(one, ast.GeneratorExp) for one in inner):  # whose brackets are those of the call
+        start = code.index("[" if not isinstance(node, ast.Call) else "(", before)
+        yield start, node.end_col_offset or 0, [(one.col_offset, one.end_col_offset or 0) for one in inner]
 
 
 def added(call: cst.Call, text: str, source: Source, *, last: str | None = None) -> Edit:

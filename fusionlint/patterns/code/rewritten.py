@@ -15,7 +15,7 @@ from fusionlint.finding import Edit, Location
 from fusionlint.source.fix import apply
 from fusionlint.source.tree import Source
 
-Node = TypeVar("Node", bound=cst.CSTNode)
+Node = TypeVar("Node", bound="cst.CSTNode")
 
 
 def rewritten(node: cst.CSTNode, texts: Mapping[Node, str], source: Source) -> str:

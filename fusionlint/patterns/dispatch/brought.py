@@ -6,6 +6,7 @@ In: the names of arrays, read in a loop of host code. Out: the edits, none where
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -17,7 +18,7 @@ from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.tree import Source
 
 # Whether an expression is an element of an array that Python asks for its number.
-IsRead = Callable[[cst.Subscript], bool]
+IsRead: TypeAlias = "Callable[[cst.Subscript], bool]"
 
 
 def brought(arrays: Sequence[cst.Name], is_read: IsRead, source: Source) -> tuple[Edit, ...]:

@@ -25,8 +25,6 @@ _STACK = "jax.numpy.stack"
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 # What an only row is called.
 _ROW = "row"
-# What may stand behind a colon as it is.
-_BOUNDS = cst.Name | cst.Attribute | cst.Subscript | cst.Integer | cst.BinaryOperation
 
 
 class Mapped(NamedTuple):
@@ -105,7 +103,9 @@ def _count(loop: Comprehension, source: Source) -> str | None:
         return None
     match over.iter:
         case cst.Call(args=[cst.Arg(value=bound, keyword=None, star="")]) if source.calls(over.iter, "range"):
-            return source.code(bound) if isinstance(bound, _BOUNDS) and "\n" not in source.code(bound) else None
+            # What may stand behind a colon as it is.
+            plain = cst.Name | cst.Attribute | cst.Subscript | cst.Integer | cst.BinaryOperation
+            return source.code(bound) if isinstance(bound, plain) and "\n" not in source.code(bound) else None
     return None
 
 

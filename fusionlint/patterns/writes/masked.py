@@ -30,6 +30,7 @@ from fusionlint.patterns.code.at import (
 )
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.layout import in_parts, in_place_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
@@ -80,7 +81,7 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     texts = [text for group in groups if (text := _written(group, begun, jnp, source)) is not None]
     if len(texts) < len(groups):
         return ()
-    edits = [source.replace(group[-1].call, text) for group, text in zip(groups, texts, strict=True)]
+    edits = [in_place_of(group[-1].call, in_parts(text), source) for group, text in zip(groups, texts, strict=True)]
     return tuple(counted_once(writes, [group[0].array for group in groups], edits, source))
 
 

@@ -20,8 +20,6 @@ from fusionlint.source.tree import Source
 from fusionlint.source.variables import Use
 
 _OPERATORS = {"set": "=", "add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
-# What stands for one place, so that no place comes twice.
-_ONE = (cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Name)
 
 
 def on_the_host(writes: Sequence[Write], loop: cst.For, source: Source) -> tuple[Edit, ...]:
@@ -110,12 +108,16 @@ def _in_place(statement: cst.Assign, source: Source) -> str | None:
     operator = _OPERATORS.get(write.method)
     if operator is None or kind(write.value, source) not in ("scalar", "numpy"):
         return None
-    if operator != "=" and not all(isinstance(part, _ONE) and _is_number(part, source) for part in write.index):
+    if operator != "=" and not all(_is_number(part, source) for part in write.index):
         return None  # of places that come twice `+=` adds once
     if any(isinstance(part, cst.NamedExpr | cst.Await | cst.Yield) for part in inside(statement)):
         return None
-    return f"{source.code(write.array)}[{place_of(write, source)}] {operator} {as_argument(write.value, source)}"
+    value = as_argument(write.value, source)
+    value = f"({value})" if "\n" in value and not write.value.lpar else value  # which the brackets of the call held
+    return f"{source.code(write.array)}[{place_of(write, source)}] {operator} {value}"
 
 
 def _is_number(part: cst.CSTNode, source: Source) -> bool:
-    return isinstance(part, cst.BaseExpression) and kind(part, source) == "scalar"
+    # What stands for one place, so that no place comes twice.
+    one = cst.Integer | cst.UnaryOperation | cst.BinaryOperation | cst.Name
+    return isinstance(part, one) and kind(part, source) == "scalar"
