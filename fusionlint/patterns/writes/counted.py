@@ -14,6 +14,7 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, names_read
+from fusionlint.patterns.code.before import free_name
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -40,7 +41,7 @@ def counted_once(
     block, called = source.parent(first), dotted(array).replace(".", "_")
     names = [free_name(f"{called}_{what}", first, source) for what in _called([*map(_axis_in, counted)])]
     is_around = block is not None and all(block in source.ancestors(write.call) for write in writes)
-    if None in names or not is_around or not _is_the_same_there(array, first, source):
+    if not is_around or not _is_the_same_there(array, first, source):
         yield from edits
         return
     where = source.location(first)
@@ -48,7 +49,7 @@ def counted_once(
     lines = (f"{name} = {code}\n{indent}" for name, code in zip(names, counted, strict=True))
     for text, edit in zip(texts, edits, strict=True):
         for name, code in sorted(zip(names, counted, strict=True), key=lambda pair: -len(pair[1])):
-            text = text.replace(code, str(name))
+            text = text.replace(code, name)
         yield edit._replace(text=text)
     yield Edit(where._replace(end_line=where.line, end_column=where.column), "".join(lines))
 
@@ -73,12 +74,6 @@ def line_of(node: cst.CSTNode, source: Source) -> cst.SimpleStatementLine | None
         return None
     where = source.location(line)
     return line if not source.line(where.line)[: where.column - 1].strip() else None
-
-
-def free_name(name: str, there: cst.CSTNode, source: Source) -> str | None:
-    """`name`, or that with an underscore behind it, as nothing is called so for code at `there`."""
-    scope = _scope_of(there, source)
-    return next((one for one in (name, f"{name}_") if source.facts.lookup(scope, one) is None), None)
 
 
 def _is_the_same_there(array: cst.Name | cst.Attribute, there: cst.CSTNode, source: Source) -> bool:

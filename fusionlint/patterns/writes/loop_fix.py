@@ -24,11 +24,11 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
+from fusionlint.patterns.code.before import free_name
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
-from fusionlint.patterns.writes.counted import free_name
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
@@ -315,7 +315,7 @@ def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source)
     where = source.location(loop)
     indent = source.line(where.line)[: where.column - 1]
     names = [free_name(f"{dotted(piece.write.array)}_values", loop, source) for piece in pieces]
-    if indent.strip() or None in names or not source.line(where.end_line).endswith("\n"):
+    if indent.strip() or not source.line(where.end_line).endswith("\n"):
         return ()
     said = {name.value for piece in pieces for part in piece.write.index for name in names_read(part)}
     if any(name.value in said for name in stored_by(loop)):

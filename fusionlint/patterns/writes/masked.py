@@ -81,8 +81,11 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     texts = [text for group in groups if (text := _written(group, begun, jnp, source)) is not None]
     if len(texts) < len(groups):
         return ()
-    edits = [in_place_of(group[-1].call, in_parts(text), source) for group, text in zip(groups, texts, strict=True)]
-    return tuple(counted_once(writes, [group[0].array for group in groups], edits, source))
+    calls = [group[-1].call for group in groups]
+    edits = [source.replace(call, text) for call, text in zip(calls, texts, strict=True)]
+    told = [*counted_once(writes, [group[0].array for group in groups], edits, source)]
+    laid_out = [in_place_of(call, in_parts(told.pop(0).text), source) for call in calls]
+    return (*laid_out, *told)  # a line before them, if any
 
 
 def _in_other_branches(writes: Sequence[Write], source: Source) -> Iterator[list[Write]]:

@@ -13,8 +13,8 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, is_whole, names_read
+from fusionlint.patterns.code.before import free_name
 from fusionlint.patterns.writes.chain import root
-from fusionlint.patterns.writes.counted import free_name
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_fix import is_once_a_turn, row_of, stored_by
@@ -39,7 +39,7 @@ def of_recurrence(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit
         return ()
     reads = _of_the_row_before(write, loop, source)
     name = free_name(f"{source.code(write.array)}_values", loop, source)
-    if reads is None or name is None or write.value is None:
+    if reads is None or write.value is None:
         return ()
     return _edits(write, reads, bounds, (name, row, axis, jnp), loop, source)
 
