@@ -50,3 +50,9 @@ def test_a_line_that_something_else_may_read_or_says_more_stays(kept: str) -> No
 def test_the_only_line_of_a_block_stays() -> None:
     code = "def least(x, flag):\n    d = jnp.sqrt(x)\n    if flag:\n        i = jnp.argmin(d)\n    return d[i]\n"
     assert "        i = jnp.argmin(d)\n" in fixed("argmax-then-pick", code)
+
+
+def test_a_length_that_only_the_draw_read_goes_with_it() -> None:
+    code = "@jax.jit\ndef pick(key, p: jax.Array):\n    n = p.shape[0]\n    return jax.random.choice(key, n, p=p)\n"
+    after = "@jax.jit\ndef pick(key, p: jax.Array):\n    return jax.random.categorical(key, jnp.log(p))\n"
+    assert fixed("choice-with-probabilities", code) == after

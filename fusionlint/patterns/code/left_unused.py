@@ -17,7 +17,7 @@ from fusionlint.source.tree import Source
 
 
 def left_unused(node: cst.BaseExpression, text: str, source: Source) -> Iterator[Edit]:
-    """The lines that make by jax.numpy what `node` alone reads, and `text` does not."""
+    """The lines that make by jax.numpy, or ask of a shape, what `node` alone reads, and `text` does not."""
     read = {name.value: name for name in names_read(node)}
     for name in sorted(read.keys() - names_in(text)):
         assign = assignment(source.written(read[name]), source)
@@ -41,16 +41,25 @@ def is_never_read(made: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_for(node: cst.BaseExpression, read: cst.Name, assign: cst.Assign, source: Source) -> bool:
-    """Whether an assignment makes one array by jax.numpy, in a function, and nothing outside `node` reads it."""
-    if len(assign.targets) != 1 or not isinstance(assign.value, cst.Call):
+    """Whether an assignment does nothing but make one value, in a function, and nothing outside `node` reads it."""
+    if len(assign.targets) != 1 or not _only_makes(assign.value, source):
         return False
     if source.function(assign) is None or _is_global(read, source):
         return False  # what the file's own level holds other files may read
-    if not (source.qualified_name(assign.value.func) or "").startswith("jax.numpy."):
-        return False
     uses = source.uses(read)
     inside = all(node in (use.node, *source.ancestors(use.node)) for use in uses if not use.is_write)
     return inside and sum(use.is_write for use in uses) == 1
+
+
+def _only_makes(value: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.argmin(d)`, `np.prod(x.shape)`, `len(x)`, `x.shape[0]`."""
+    match value:
+        case cst.Call(func=function):
+            name = source.qualified_name(function) or ""
+            return name.startswith(("jax.numpy.", "numpy.prod")) or source.calls(value, "len")
+        case cst.Subscript(value=cst.Attribute() as whole) | (cst.Attribute() as whole):
+            return whole.attr.value == "shape" and not any(isinstance(part, cst.Call) for part in inside(whole))
+    return False
 
 
 def _is_global(read: cst.Name, source: Source) -> bool:
