@@ -15,6 +15,7 @@ from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.operations.choice import CHOICE, are_numbers, choice, coin, listed, one_of_two
+from fusionlint.patterns.operations.drawn import draws_again
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -55,7 +56,7 @@ def order_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     x = pair if is_named else free_name("pair", node, source)
     drawn = Called(f"{numpy}.where", (coin(node, key, None, None, source), x, f"{x}[::-1]"))
     before = line_before(node, f"{x} = {pair}", source) if not is_named else None
-    is_whole = (is_named or before is not None) and not source.has_comment(node)
+    is_whole = (is_named or before is not None) and not source.has_comment(node) and not draws_again(node, source)
     yield source.finding(
         node,
         "two numbers are put in a random order by sorting random bits",
@@ -67,7 +68,7 @@ def order_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _edits(node: cst.Call, drawn: Part, source: Source) -> tuple[Edit, ...]:
     """The draw, and without `sides = jnp.array([0, 1])` where nothing else reads that."""
-    if source.has_comment(node):
+    if source.has_comment(node) or draws_again(node, source):
         return ()
     return (in_place_of(node, drawn, source), *left_unused(node, str(drawn), source))
 

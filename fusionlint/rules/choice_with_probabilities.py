@@ -30,7 +30,7 @@ from fusionlint.patterns.operations.choice import (
     starts_a_loop,
     written_shape,
 )
-from fusionlint.patterns.operations.drawn import drawn_from
+from fusionlint.patterns.operations.drawn import drawn_from, draws_again
 from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.under import VMAPS
@@ -153,8 +153,10 @@ def _instead(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source
         return _searched(node, made, p, source)
     places = coin or _categorical(node, made, p, source)
     drawn = coin or drawn_from(made.among, places, node, source)
-    is_sure = _is_sure(node, p, source) and (
-        coin is None or are_numbers(made, listed(made.among, source) or (), source)
+    is_sure = (
+        not draws_again(node, source)
+        and _is_sure(node, p, source)
+        and (coin is None or are_numbers(made, listed(made.among, source) or (), source))
     )
     edits = _edits(node, drawn, "", source) if drawn is not None and is_sure else ()
     return {"write": _in_line(drawn or places) + ("" if drawn else _into(made, source)), "edits": edits}

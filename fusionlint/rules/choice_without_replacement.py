@@ -18,7 +18,7 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sliced_to, sorts_of, value_of
 from fusionlint.patterns.operations.choice import CHOICE, is_drawn_once, is_one, written_shape
-from fusionlint.patterns.operations.drawn import count_of, drawn_from
+from fusionlint.patterns.operations.drawn import count_of, drawn_from, draws_again
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import runs_often
@@ -236,6 +236,8 @@ def _length(among: cst.BaseExpression, source: Source) -> str:
 def _edits(node: cst.CSTNode | None, instead: Part | None, source: Source) -> tuple[Edit, ...]:
     """What is drawn, in place of an expression that draws it and does nothing else."""
     if instead is None or not isinstance(node, cst.Call | cst.Subscript) or source.has_comment(node):
+        return ()
+    if draws_again(node, source):
         return ()
     return (in_place_of(node, instead, source), *left_unused(node, str(instead), source))
 

@@ -25,7 +25,7 @@ from fusionlint.patterns.branches.finished import chooses_what_is_there, compute
 from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_first_step
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.numbers import chooses_numbers
-from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test
+from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test, may_be_no_number
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of
@@ -111,7 +111,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair = _UPDATE if is_update else _THERE if is_there else pair
     if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
-    choice = as_choice(found, source)
+    choice, is_sure = as_choice(found, source), not may_be_no_number(found, source)
     text = str(choice.text) if choice is not None else ""
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
@@ -121,7 +121,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=(text if len(text) <= _LONG and "\n" not in text else "")
         or of_fields(found, source.alias("jax.numpy") or "jnp")
         or plain,
-        edits=(*choice.edits, in_place_of(node, choice.text, source)) if choice is not None else (),
+        edits=(*choice.edits, in_place_of(node, choice.text, source)) if choice is not None and is_sure else (),
     )
 
 

@@ -16,6 +16,7 @@ from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sorts_of, value_of
+from fusionlint.patterns.operations.drawn import draws_again
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
@@ -126,6 +127,7 @@ def _sorted_once(node: cst.Call, source: Source) -> _Instead:
     k = as_argument(key, source)
     before = line_before(node, f"{x} = {source.code(array)}", source) if not is_named else None
     is_whole = has_only(node, 4, "key", "x", "axis", "independent") and not source.has_comment(node)
+    is_whole = is_whole and not draws_again(node, source)
     drawn = _sort(node, k, x, axis, source)
     if not is_whole or not (is_named or before is not None):
         short = _sort(node, brief(k, _LONGEST, "key"), shown, axis, source)

@@ -196,6 +196,9 @@ def _all_at_once(
     """What is made of all rows, in place of their stack: of one array, whose rows are named by one name."""
     if not source.calls(node, *_STACKS) or source.has_comment(node) or len(node.args) > 2:
         return ()
+    own = {name.value for name in names_read(loop.target)}
+    if any(name.value in own and source.nearest(name, cst.Slice) is not None for name in names_read(made)):
+        return ()  # what an array bounds no slice can be
     dtype = keyword(node, "dtype")
     if len(node.args) == 2 and dtype is None:
         return ()  # an axis

@@ -82,6 +82,18 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
     return False
 
 
+def may_be_no_number(found: Conditional, source: Source) -> bool:
+    """Whether a branch divides by what is not written out, or takes a root or the like: where both are done, one that
+    is not taken may hand NaN to a gradient."""
+    for part in (part for branch in found.branches for part in inside(branch.function.body)):
+        match part:
+            case cst.BinaryOperation(operator=cst.Divide(), right=divisor) if not is_literal(divisor):
+                return True
+            case cst.Call() if source.calls(part, *_OF_SOME_NUMBERS, *_OF_POSITIVE_NUMBERS):
+                return True
+    return False
+
+
 def _asks_for_zero(test: cst.BaseExpression) -> bool:
     """`b == 0.0`: of what is no zero the branches of a conditional inside may divide by it."""
     match test:

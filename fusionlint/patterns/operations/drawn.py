@@ -1,7 +1,7 @@
 """What stands at drawn places of what `jax.random.choice` draws from: of a number the places, of an array its rows.
 
 In: what is drawn from, of a Source, and the code that draws places. Out: the code of what is drawn; None where it is
-not seen to be the one or the other.
+not seen to be the one or the other. And of a draw whether it shares its key.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import RANGES, constant
+from fusionlint.patterns.code.at import RANGES, constant, inside
 from fusionlint.patterns.code.calls import argument, as_operand, has_only
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.code.modules import named
@@ -21,6 +21,7 @@ from fusionlint.source.walk import dotted
 # What calls itself so is how many there are to draw from.
 _COUNT = regex(r"^_?(n|num|size|len|length|count|capacity|n_\w+|num_\w+|\w+_(dim|size|len|length|count))$")
 _WHOLE = frozenset(("int", "int32", "jax.numpy.int32", "numpy.int32"))
+_OF_KEYS = frozenset(("split", "fold_in", "clone", "key", "PRNGKey", "key_data", "wrap_key_data"))
 # What is asked of arrays alone.
 _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "at", "astype", "reshape", "ravel", "flatten", "T"))
 
@@ -67,6 +68,29 @@ def _end_of(numbers: cst.Call, source: Source) -> cst.BaseExpression | None:
         case [start, end, *step] if constant(start) == 0 and all(constant(each) == 1 for each in step):
             return end
     return None
+
+
+def draws_again(draw: cst.CSTNode, source: Source) -> bool:
+    """Whether another draw takes the key of `draw` too: what the two give hangs together, and would no longer, or only
+    then, if one of them went otherwise about it."""
+    calls = (part for part in inside(draw) if isinstance(part, cst.Call) and _is_of_random(part, source))
+    keys = (argument(call, 0, "key") for call in calls)
+    return any(isinstance(key, cst.Name) and _is_shared(key, source) for key in keys)
+
+
+def _is_shared(key: cst.Name, source: Source) -> bool:
+    others = [use.node for use in source.uses(key) if not use.is_write and use.node is not key]
+    handed = [(other, source.handed_to(other)) for other in others]
+    return any(
+        call is not None and _is_of_random(call, source) and source.written(other) is source.written(key)
+        for other, call in handed
+    )
+
+
+def _is_of_random(call: cst.Call, source: Source) -> bool:
+    """Whether this draws by a key, and does not make others of it."""
+    module, _, name = (source.qualified_name(call.func) or "").rpartition(".")
+    return module == "jax.random" and name not in _OF_KEYS
 
 
 def is_used_as_array(name: cst.Name, source: Source) -> bool:
