@@ -118,7 +118,7 @@ def _instead(write: Write, source: Source, *, longest: int = _LONG) -> str:
 def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
     """The arithmetic, with the numbers of the axis written out, for an array that is read and not computed.
 
-    Not safe: a whole number may become another, and an array that has more axes than the index says takes no such mask.
+    Not safe: a whole number may become another.
     """
     array, place = root(write), first_axis(write)
     is_open = [isinstance(part, cst.Ellipsis) for part in write.index]
@@ -127,21 +127,23 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
     if len(write.call.args) != 1 or source.has_comment(write.call) or array is not write.array:
         return ()
     jnp, x = source.alias("jax.numpy") or "jnp", source.code(array)
+    axes = _axes_said(array, source)
     size = f"{x}.shape[{place - len(write.index) if any(is_open) else place}]"
+    numbers = f"{jnp}.arange({size}){_axes_after(write)}"
+    if axes is None and not any(is_open):  # of which the index need not name the last
+        numbers = f"{jnp}.indices({x}.shape, sparse=True)[{place}]"
     text, _, _ = _instead(write, source, longest=len(source.code(write.call))).partition(", with `«i» =")
-    text = text.replace("«i»", f"{jnp}.arange({size}){_axes_after(write)}").replace("«n»", size)
-    if "..." in text or _has_other_axes(write, source):
+    text = text.replace("«i»", numbers).replace("«n»", size)
+    if "..." in text or (axes is not None and not any(is_open) and axes != len(write.index)):
         return ()
     is_alone = isinstance(source.parent(write.call), cst.Assign | cst.AnnAssign | cst.Return | cst.Arg)
     return (source.replace(write.call, text if is_alone else f"({text})"),)
 
 
-def _has_other_axes(write: Write, source: Source) -> bool:
-    """Whether the array is annotated with more axes than the index says, or with fewer."""
-    array = root(write)
+def _axes_said(array: cst.BaseExpression, source: Source) -> int | None:
+    """How many axes an array is annotated with."""
     said = axes_said(array, source) if isinstance(array, cst.Name) else None
-    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index)
-    return said is not None and not is_open and len(said) != len(write.index)
+    return len(said) if said is not None else None
 
 
 def _axes_after(write: Write) -> str:

@@ -135,7 +135,7 @@ def test_work_on_a_part_of_each_row_is_arithmetic_with_all() -> None:
     scope, code = Scope(("arithmetic-by-at",)), whole(body).replace("def stepped", "@jax.jit\ndef stepped")
     found = check_text(code.encode(), "m.py", scope)
     after = fix_text("m.py", code.encode(), found, scope, join({}), unsafe=True).after.decode()
-    assert "x * jnp.where(jnp.arange(x.shape[1]) < 3, 0.5, 1)" in after
+    assert "x * jnp.where(jnp.indices(x.shape, sparse=True)[1] < 3, 0.5, 1)" in after
     assert_the_same(body, after, ROWS, 0, 0, 0, 0)
 
 
@@ -149,3 +149,19 @@ def test_a_mapped_search_is_given_its_method_by_a_lambda() -> None:
     assert 'jax.vmap(lambda a, v: jnp.searchsorted(a, v, method="scan_unrolled"), in_axes=(None, 0))(x, a)' in after
     body = "return jax.vmap(jnp.searchsorted)(x, a, side='right')"
     assert fixed("default-searchsorted", body) == whole(body)
+
+
+def test_work_on_a_part_along_an_axis_that_may_not_be_the_last_computes_the_same() -> None:
+    code = "import jax\nimport jax.numpy as jnp\n\n\n@jax.jit\ndef first(x):\n    x = jax.jit(jnp.tanh)(x)\n"
+    code += "    x = x.at[:, 0].multiply(0)\n    return x + 1\n"
+    scope = Scope(("arithmetic-by-at",))
+    found = check_text(code.encode(), "m.py", scope)
+    after = fix_text("m.py", code.encode(), found, scope, join({}), unsafe=True).after.decode()
+    assert ".at[" not in after
+    results = []
+    for text in (code, after):
+        names: dict = {}
+        exec(text, names)
+        results.append([names["first"](jnp.ones(shape)) for shape in ((2, 5), (2, 5, 3), (2, 3, 3))])
+    for one, other in zip(*results, strict=True):
+        assert (one == other).all()
