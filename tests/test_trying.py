@@ -15,7 +15,7 @@ from commands import run
 from fusionlint import trying
 from fusionlint.compiling.artifacts import Job, read_job, write_job
 from fusionlint.compiling.entry import parse_spec
-from fusionlint.compiling.targets import get
+from fusionlint.compiling.targets import get, missing
 from fusionlint.explained import Report, Totals
 from fusionlint.finding import Edit, Finding, Location, Suggestion
 from fusionlint.report.explain_json import report_json
@@ -43,6 +43,18 @@ import jax.numpy as jnp
 def first(d):
     i = jnp.argmin(d, axis=1)
     return d[jnp.arange(d.shape[0]), i]
+"""
+LOOP = """\
+import jax
+import jax.numpy as jnp
+
+
+def decayed(xs):
+    def step(y, x):
+        y = 0.9 * y + jnp.tanh(x)
+        return y, y
+
+    return jax.lax.scan(step, jnp.zeros(xs.shape[1]), xs)[1]
 """
 SPEC = "env.py:nearest(f32[64,3])"
 CPU = ("--target", "cpu")
@@ -206,6 +218,21 @@ def test_evidence_of_a_fix_that_gains_beside_others_confirms_it_with_what_all_ga
 def test_what_a_fix_broke_is_no_evidence(folder: Path, report: Report) -> None:
     alone = replace(report, trials=(report.trials or ())[:1])
     assert checked(with_word(alone, "fails")) == checked(replace(report, trials=None))
+
+
+@pytest.mark.compilers
+def test_a_fix_that_asks_what_it_runs_on_is_compiled_as_there(folder: Path) -> None:
+    target = get("h100")
+    if absent := missing(target):
+        pytest.skip(absent)
+    (folder / "loop.py").write_text(LOOP)
+    job = Job(parse_spec(str(folder / "loop.py:decayed(f32[32,64])")))
+    (report,) = explain_all([(job, target)])
+    assert isinstance(report, Report)
+    (trial,) = trying.tried(report, job, target, 60.0)
+    assert "jax.default_backend()" in (trial.fixes[0].suggestion or Suggestion("")).text
+    assert trial.word == "better"
+    assert launches(trial) < report.launches / 2
 
 
 # What a fix is worth, in a report that says so.

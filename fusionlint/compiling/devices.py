@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fusionlint.compiling.entry import EntryError
@@ -47,6 +48,20 @@ def are_here(target: Target, count: int) -> bool:
     import jax
 
     return target.attached and len(jax.devices(target.platform)) >= count
+
+
+@contextmanager
+def as_where_it_runs(target: Target) -> Iterator[None]:
+    """Inside, `jax.default_backend()` says what it says where the target is there: code that goes by it, such as
+    `unroll=16 if jax.default_backend() != "cpu" else 1`, is traced as there."""
+    import jax
+
+    here, there = jax.default_backend, {"cuda": "gpu"}.get(target.platform, target.platform)
+    jax.default_backend = lambda: there  # of users alone: jax's own code asks for it elsewhere
+    try:
+        yield
+    finally:
+        jax.default_backend = here
 
 
 def make_cpus(count: int) -> None:
