@@ -235,6 +235,14 @@ def test_a_fix_that_asks_what_it_runs_on_is_compiled_as_there(folder: Path) -> N
     assert launches(trial) < report.launches / 2
 
 
+def test_where_the_same_rule_gains_nothing_elsewhere_in_the_file_the_command_goes_by_the_report(report: Report) -> None:
+    (one, *_), worse = report.trials or (), replace(report.totals, launches=1000)
+    other = replace(one, fixes=(one.fixes[0]._replace(message="another"),), after=worse)
+    said = [*trials_block([one, other])][-1]
+    assert " --select argmax-then-pick --evidence FILE --target cpu --fix --unsafe-fixes` writes what is better" in said
+    assert "--evidence" not in [*trials_block([one])][-1]
+
+
 # What a fix is worth, in a report that says so.
 TOTALS = Totals(10, 0, 1000, 0, 20.0, 0.0)
 FASTER = replace(TOTALS, launches=4, microseconds=8.0)

@@ -22,9 +22,8 @@ def trials_block(trials: Sequence[Trial]) -> Iterator[str]:
     width = min(_WIDEST, max(len(_named(trial)) for trial in trials))
     for trial in trials:
         yield from (f"   {line}" for line in _lines(trial, width))
-    gainful = [trial for trial in trials if trial.word == "better"]
-    if gainful:
-        yield f"   `{_command(gainful)}` writes what is better"
+    if any(trial.word == "better" for trial in trials):
+        yield f"   {_command(trials)}"
 
 
 def _lines(trial: Trial, width: int) -> Iterator[str]:
@@ -43,9 +42,19 @@ def _named(trial: Trial) -> str:
     return f"{short_path(where.path)}:{where.line}:{where.column} {trial.fixes[0].rule}"
 
 
-def _command(gainful: Sequence[Trial]) -> str:
+def _command(trials: Sequence[Trial]) -> str:
+    """How what is better is written: where the same rule found something in these files that is not, `check` has to
+    know that from this report."""
+    gainful = [trial for trial in trials if trial.word == "better"]
     fixes = gainful[-1].fixes if len(gainful[-1].fixes) > 1 else gainful[0].fixes
-    paths = " ".join(dict.fromkeys(short_path(one.location.path) for one in fixes))
-    rules = ",".join(dict.fromkeys(one.rule for one in fixes))
-    unsafe = "" if all(one.suggestion and one.suggestion.safe for one in fixes) else " --unsafe-fixes"
-    return f"fusionlint check {paths} --select {rules} --fix{unsafe}"
+    paths, rules = (
+        dict.fromkeys(short_path(one.location.path) for one in fixes),
+        dict.fromkeys(one.rule for one in fixes),
+    )
+    options = "--fix" if all(one.suggestion and one.suggestion.safe for one in fixes) else "--fix --unsafe-fixes"
+    command = f"fusionlint check {' '.join(paths)} --select {','.join(rules)}"
+    others = [one for trial in trials for one in trial.fixes if one not in fixes]
+    if any(one.rule in rules and short_path(one.location.path) in paths for one in others):
+        evidence = f"--evidence FILE --target {gainful[0].target}"
+        return f"`{command} {evidence} {options}` writes what is better; FILE: this, by --output-format json"
+    return f"`{command} {options}` writes what is better"
