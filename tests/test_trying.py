@@ -243,6 +243,16 @@ def test_where_the_same_rule_gains_nothing_elsewhere_in_the_file_the_command_goe
     assert "--evidence" not in [*trials_block([one])][-1]
 
 
+def test_what_gains_in_a_library_is_told_and_not_how_to_write_into_it(report: Report) -> None:
+    (one, *_) = report.trials or ()
+    where = one.fixes[0].location._replace(path="/usr/lib/python3/site-packages/near/near.py")
+    first, last = (
+        trials_block([replace(one, fixes=(one.fixes[0]._replace(location=where),))]),
+        "write: jnp.min(d, axis=1)",
+    )
+    assert [*first][-1].endswith(last)
+
+
 # What a fix is worth, in a report that says so.
 TOTALS = Totals(10, 0, 1000, 0, 20.0, 0.0)
 FASTER = replace(TOTALS, launches=4, microseconds=8.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fusionlint.report.source_lines import short_path
+from fusionlint.report.source_lines import is_installed, short_path
 from fusionlint.report.units import differences
 from fusionlint.trials import Trial
 
@@ -22,8 +22,9 @@ def trials_block(trials: Sequence[Trial]) -> Iterator[str]:
     width = min(_WIDEST, max(len(_named(trial)) for trial in trials))
     for trial in trials:
         yield from (f"   {line}" for line in _lines(trial, width))
-    if any(trial.word == "better" for trial in trials):
-        yield f"   {_command(trials)}"
+    own = [trial for trial in trials if not any(is_installed(one.location.path) for one in trial.fixes)]
+    if any(trial.word == "better" for trial in own):  # what is installed nobody writes into
+        yield f"   {_command(own)}"
 
 
 def _lines(trial: Trial, width: int) -> Iterator[str]:
