@@ -49,7 +49,6 @@ from fusionlint.source.walk import dotted
 
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
-_LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like")
 _FLOATS = regex(r"(^|\.)(float|bfloat)\w*$")
 _INTS = regex(r"(^|\.)u?int\w*$")
 # What is called as several are: `YAKU_INDICES`, `edges`.
