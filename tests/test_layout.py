@@ -41,6 +41,25 @@ def test_lines_that_are_added_end_as_the_others_do() -> None:
     assert fixed("default-searchsorted", code).endswith('        v,\r\n        method="scan_unrolled")\r\n')
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("for i in range(4):", "    x = x.at[i].set(jnp.sin(x[i]) * i)", "return x"),
+        ("for i in range(1, 4):", "    x = x.at[i].set(x[i - 1] * 0.5 + jnp.tanh(y[i]))", "return x"),
+        ("x = x.at[0].set(jnp.maximum(x[0], y))", "z = jnp.sin(x[0]) + y", "x = x.at[2].set(x[0] + z)", "return x * 2"),
+    ],
+)
+def test_statements_that_are_added_end_as_the_others_do(lines: tuple[str, ...]) -> None:
+    body = "".join(f"    {line}\n" for line in lines)
+    code = f"@jax.jit\ndef f(x: jax.Array, y: jax.Array):\n{body}"
+    rules = ("chained-at-set", "recurrence-by-at-set")
+    (after,) = {one for rule in rules if (one := fixed(rule, code)) != code}
+    assert {fixed(rule, code.replace("\n", "\r\n")) for rule in rules} == {
+        code.replace("\n", "\r\n"),
+        after.replace("\n", "\r\n"),
+    }
+
+
 def test_a_comment_beside_the_last_argument_stays_beside_it() -> None:
     step = "lambda c, x: (c + x, c)"
     code = f"def total(xs):\n    return jax.lax.scan(\n        {step},\n        0.0,\n        xs,  # rows\n    )\n"

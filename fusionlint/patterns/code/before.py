@@ -11,6 +11,7 @@ import builtins
 import libcst as cst
 
 from fusionlint.finding import Edit
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.source.tree import Source
 
 
@@ -37,6 +38,6 @@ def _before(statement: cst.BaseSmallStatement, text: str, source: Source) -> Edi
     where = source.location(statement)
     line = source.line(where.line)
     blanks = line[: where.column - 1]
-    end = "\r\n" if line.endswith("\r\n") else "\n"
+    end = end_of(line)
     here = where._replace(end_line=where.line, end_column=where.column)
     return Edit(here, f"{text}{end}{blanks}") if not blanks.strip() else None

@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.source.texts import is_notebook
 from fusionlint.source.tree import Source
 
@@ -43,7 +44,7 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
     where = _place(module, source)
     if where is None or any(name in bound for bound in source.facts.bindings.values()):
         return None
-    end = "\r\n" if source.line(1).endswith("\r\n") else "\n"
+    end = end_of(source.line(1))
     return Imported(name, (Edit(where, f"{line}{end}"),))
 
 

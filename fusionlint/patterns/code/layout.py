@@ -92,7 +92,7 @@ def added(call: cst.Call, text: str, source: Source, *, last: str | None = None)
     where = source.location(behind)
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :]
     before = line[: where.column - 1]
-    between = f",{_end_of(line)}{before}" if not before.strip() and "#" not in rest else ", "
+    between = f",{end_of(line)}{before}" if not before.strip() and "#" not in rest else ", "
     return source.replace(behind, f"{source.code(behind) if last is None else last}{between}{text}")
 
 
@@ -111,7 +111,7 @@ def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
         return source.replace(node, text)
     within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
     unit = within.removeprefix(_blanks(line))
-    style = _Style(unit if unit in _UNITS else "\t" if line.startswith("\t") else "    ", _end_of(line))
+    style = _Style(unit if unit in _UNITS else "\t" if line.startswith("\t") else "    ", end_of(line))
     return source.replace(node, style.broken(called, _blanks(line)))
 
 
@@ -123,7 +123,7 @@ def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> st
     if len(blanks) + len(text) <= _WIDE:
         return text
     unit = "\t" if line.startswith("\t") else "  " if len(blanks) % 4 else "    "
-    return f"{name} = {_Style(unit, _end_of(line)).broken(called, blanks)}"
+    return f"{name} = {_Style(unit, end_of(line)).broken(called, blanks)}"
 
 
 class _Style(NamedTuple):
@@ -160,5 +160,6 @@ def _blanks(line: str) -> str:
     return found.group() if found else ""
 
 
-def _end_of(line: str) -> str:
+def end_of(line: str) -> str:
+    """How a line ends, as those that a fix adds beside it do."""
     return "\r\n" if line.endswith("\r\n") else "\n"

@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import inside, is_about
 from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.tree import Source
@@ -79,7 +80,7 @@ def _before(arrays: Sequence[cst.Name], is_read: IsRead, get: str, source: Sourc
     ]
     where = source.location(statement)
     line = source.line(where.line)
-    blanks, end = line[: where.column - 1], "\r\n" if line.endswith("\r\n") else "\n"
+    blanks, end = line[: where.column - 1], end_of(line)
     if blanks.strip():
         return None
     new = [(array, name) for array, name in zip(arrays, names, strict=True) if not _has(name, array, statement, source)]

@@ -13,6 +13,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import names_read
 from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.values.reads import Read
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -42,7 +43,7 @@ def read_at_once(found: Sequence[Read], source: Source) -> tuple[Edit, ...]:
         return ()
     where = source.location(line)
     blanks = source.line(where.line)[: where.column - 1]
-    end = "\r\n" if source.line(where.line).endswith("\r\n") else "\n"
+    end = end_of(source.line(where.line))
     if blanks.strip():
         return ()
     listed = ", ".join(names)

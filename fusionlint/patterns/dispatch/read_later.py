@@ -14,6 +14,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import constant, names_read
 from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_seldom
@@ -51,7 +52,7 @@ def read_later(
         return ()  # one that is read in two ways
     where = source.location(loop)
     head = source.line(where.line)
-    blanks, end = head[: where.column - 1], "\r\n" if head.endswith("\r\n") else "\n"
+    blanks, end = head[: where.column - 1], end_of(head)
     if blanks.strip() or not source.line(where.end_line).endswith("\n"):
         return ()
     text = "".join(f"{blanks}{line}{end}" for line in lines.values())

@@ -15,6 +15,7 @@ from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, names_read
 from fusionlint.patterns.code.before import free_name
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -45,8 +46,9 @@ def counted_once(
         yield from edits
         return
     where = source.location(first)
-    indent = source.line(where.line)[: where.column - 1]
-    lines = (f"{name} = {code}\n{indent}" for name, code in zip(names, counted, strict=True))
+    head = source.line(where.line)
+    indent, end = head[: where.column - 1], end_of(head)
+    lines = (f"{name} = {code}{end}{indent}" for name, code in zip(names, counted, strict=True))
     for text, edit in zip(texts, edits, strict=True):
         for name, code in sorted(zip(names, counted, strict=True), key=lambda pair: -len(pair[1])):
             text = text.replace(code, name)

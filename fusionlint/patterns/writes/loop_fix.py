@@ -27,6 +27,7 @@ from fusionlint.patterns.code.at import (
 from fusionlint.patterns.code.before import free_name
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
@@ -313,7 +314,8 @@ def _written(piece: _Piece, values: str, jnp: str, source: Source) -> str:
 def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...]:
     """A list before the loop, what each turn appends, and the write of it behind the loop."""
     where = source.location(loop)
-    indent = source.line(where.line)[: where.column - 1]
+    head = source.line(where.line)
+    indent, end = head[: where.column - 1], end_of(head)
     names = [free_name(f"{dotted(piece.write.array)}_values", loop, source) for piece in pieces]
     if indent.strip() or not source.line(where.end_line).endswith("\n"):
         return ()
@@ -324,13 +326,13 @@ def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source)
             return ()
     begin = where._replace(end_line=where.line, end_column=where.column)
     behind = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
-    edits = [Edit(begin, "".join(f"{name} = []\n{indent}" for name in names))]
+    edits = [Edit(begin, "".join(f"{name} = []{end}{indent}" for name in names))]
     for name, piece in zip(names, pieces, strict=True):
         statement = source.parent(piece.write.call)
         assert statement is not None
         edits.append(source.replace(statement, f"{name}.append({_shaped(piece, jnp, source)})"))
     written = (_written(piece, str(name), jnp, source) for name, piece in zip(names, pieces, strict=True))
-    return (*edits, Edit(behind, "".join(f"{indent}{line}\n" for line in written)))
+    return (*edits, Edit(behind, "".join(f"{indent}{line}{end}" for line in written)))
 
 
 def stored_by(loop: cst.For) -> Iterator[cst.Name]:

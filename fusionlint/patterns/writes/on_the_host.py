@@ -14,6 +14,7 @@ from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import Write, at_write, inside, place_of
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
@@ -34,7 +35,7 @@ def on_the_host(writes: Sequence[Write], loop: cst.For, source: Source) -> tuple
         return ()
     where = source.location(around)
     head = source.line(where.line)
-    blanks, end = head[: where.column - 1], "\r\n" if head.endswith("\r\n") else "\n"
+    blanks, end = head[: where.column - 1], end_of(head)
     if blanks.strip() or not source.line(where.end_line).endswith("\n"):
         return ()
     made = {name: _where_it_is_made(array, around, source) for name, array in arrays.items()}

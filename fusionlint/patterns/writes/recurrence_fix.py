@@ -14,6 +14,7 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, is_whole, names_read
 from fusionlint.patterns.code.before import free_name
+from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
@@ -98,7 +99,8 @@ def _edits(
     name, row, axis, jnp = said
     first, low, high, turned = bounds
     where, array = source.location(loop), source.code(write.array)
-    indent = source.line(where.line)[: where.column - 1]
+    head = source.line(where.line)
+    indent, end = head[: where.column - 1], end_of(head)
     statement, value = source.parent(write.call), write.value
     written = {each.value for each in stored_by(loop)} | {each.value for each in names_read(loop.target)}
     used = {each.value for each in names_read(loop.iter)}
@@ -118,8 +120,8 @@ def _edits(
     begin = where._replace(end_line=where.line, end_column=where.column)
     behind = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
     return (
-        Edit(begin, f"{name} = [{array}[{at_first}]]\n{indent}"),
+        Edit(begin, f"{name} = [{array}[{at_first}]]{end}{indent}"),
         *(source.replace(read, f"{name}[-1]") for read in outside),
         source.replace(statement, appended),
-        Edit(behind, f"{indent}{array} = {array}.at[{at_all}].set({jnp}.stack({name}{turned}{along}))\n"),
+        Edit(behind, f"{indent}{array} = {array}.at[{at_all}].set({jnp}.stack({name}{turned}{along})){end}"),
     )
