@@ -15,7 +15,7 @@ from fusionlint.compiling.artifacts import Job
 from fusionlint.compiling.targets import Target
 from fusionlint.config import common_folder, read_config
 from fusionlint.explained import Report
-from fusionlint.finding import Finding, Suggestion
+from fusionlint.finding import Finding
 from fusionlint.source.check import check_files
 from fusionlint.source.files import rest_of_project
 from fusionlint.source.fix import fixes
@@ -101,16 +101,12 @@ def _variants(groups: Iterable[Sequence[Finding]]) -> Iterator[_Variant]:
         kept = [one for one in group if one.suggestion in chosen]
         texts = {}
         for path, found in groupby(sorted(kept, key=lambda one: one.location.path), lambda one: one.location.path):
-            after = rewritten(path, text_of(path), [*_suggestions(found)])
+            after = rewritten(path, text_of(path), [one.suggestion for one in found if one.suggestion])
             if after is None:
                 break
             texts[str(Path(path).resolve())] = decode_source(after)
         else:
             yield _Variant(tuple(kept), texts)
-
-
-def _suggestions(found: Iterable[Finding]) -> Iterator[Suggestion]:
-    yield from (one.suggestion for one in found if one.suggestion)
 
 
 def _compiled(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import click
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fusionlint.compiling.artifacts import Job
     from fusionlint.compiling.targets import Target
     from fusionlint.explained import Report
-    from fusionlint.tasks import Failure, Task
+    from fusionlint.tasks import Compilation, Failure, Task
 
 
 @click.command(short_help="Compile functions and explain them.")
@@ -137,7 +137,7 @@ def _explained(
         results = explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done)
         for task, result in zip(todo, results, strict=True):
             progress.clear()
-            if try_fixes and isinstance(result, Report) and isinstance(task, tuple) and task[0].kind == "compile":
+            if try_fixes and isinstance(result, Report) and _is_of_source(task):
                 yield _with_trials(result, *task, timeout, executor)
             else:
                 yield result
@@ -147,15 +147,15 @@ def _explained(
 def _check_can_be_fixed(todo: Sequence[Task]) -> None:
     """EntryError if fixes are to be tried, and nothing is compiled from its source."""
     from fusionlint.compiling.entry import EntryError
+    from fusionlint.tasks import Failure
 
-    if todo and not any(_is_of_source(task) for task in todo):
+    if todo and not any(isinstance(task, Failure) or _is_of_source(task) for task in todo):
         raise EntryError("--try-fixes is for functions: what is compiled or lowered already has no source to fix")
 
 
-def _is_of_source(task: Task) -> bool:
-    from fusionlint.tasks import Failure
-
-    return isinstance(task, Failure) or (isinstance(task, tuple) and task[0].kind == "compile")
+def _is_of_source(task: Task) -> TypeGuard[Compilation]:
+    """Whether a function is compiled, whose source may be another."""
+    return isinstance(task, tuple) and task[0].kind == "compile"
 
 
 def _with_trials(report: Report, job: Job, target: Target, timeout: float, executor: Executor | None) -> Report:

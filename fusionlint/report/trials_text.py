@@ -48,10 +48,8 @@ def _command(trials: Sequence[Trial]) -> str:
     know that from this report."""
     gainful = [trial for trial in trials if trial.word == "better"]
     fixes = gainful[-1].fixes if len(gainful[-1].fixes) > 1 else gainful[0].fixes
-    paths, rules = (
-        dict.fromkeys(short_path(one.location.path) for one in fixes),
-        dict.fromkeys(one.rule for one in fixes),
-    )
+    paths = dict.fromkeys(short_path(one.location.path) for one in fixes)
+    rules = dict.fromkeys(one.rule for one in fixes)
     options = "--fix" if all(one.suggestion and one.suggestion.safe for one in fixes) else "--fix --unsafe-fixes"
     command = f"fusionlint check {' '.join(paths)} --select {','.join(rules)}"
     others = [one for trial in trials for one in trial.fixes if one not in fixes]
