@@ -12,7 +12,8 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, names_read
-from fusionlint.patterns.code.calls import as_argument, as_operand
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand
+from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import is_same_before, lines_between
 from fusionlint.patterns.code.same import is_same_at
@@ -37,6 +38,7 @@ from fusionlint.patterns.runs.options import as_given, default_of
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -82,6 +84,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if makes_the_first_state(node, source):
         return
+    if any(one.is_single and _is_of_a_leaf(one.count, source) for one in counted):
+        return  # one value can be read at a place that is computed, but `top_k` has to know how many it takes
     if all(_is_a_share(one.count, source) for one in counted):
         return
     if all(one.length == 1 for one in taken) and _is_nothing_beside(node, made, source):
@@ -197,6 +201,18 @@ def _is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _
 def _subscripted(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
     """x.shape, of `x.shape[0]`."""
     return (node.value,) if isinstance(node, cst.Subscript) else ()
+
+
+def _is_of_a_leaf(count: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether a number is computed of what a `jax.tree.map` hands the function around: leaves of trees are arrays."""
+    function = source.function(count) if count is not None else None
+    if count is None or function is None:
+        return False
+    mapped = (argument(call, 0, "f") for call in source.calls_of(TREE_MAPS) if isinstance(call, cst.Call))
+    is_mapped = any(isinstance(one, cst.Name) and one.value == function.name.value for one in mapped)
+    return is_mapped and not {name.value for name in names_read(count)}.isdisjoint(
+        each.name.value for each in parameters(function)
+    )
 
 
 def _is_at_most(limit: int, count: cst.BaseExpression | None, source: Source) -> bool:

@@ -141,3 +141,12 @@ class Search{base}:
 def test_a_first_state_is_made_once(base: str, name: str, is_said: bool) -> None:
     code = SETUP.format(base=base).replace("def setup", f"def {name}")
     assert bool(check_text(code.encode(), "m.py", SCOPE)) == is_said
+
+
+@pytest.mark.parametrize(
+    ("caller", "is_said"), [("f(tree, 5)", True), ("jax.tree.map(f, tree, counts)", False), ("jax.vmap(f)(tree)", True)]
+)
+def test_top_k_is_not_told_a_number_that_is_a_leaf_of_a_tree(caller: str, is_said: bool) -> None:
+    code = "import jax\nimport jax.numpy as jnp\n\ndef f(x, k=5):\n    return x > jnp.sort(x)[-(k + 1)]\n"
+    code += f"\ndef masks(tree, counts):\n    return {caller}\n"
+    assert bool(check_text(code.encode(), "m.py", SCOPE)) is is_said
