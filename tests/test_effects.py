@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from commands import HAZARD, RULE, run
+from documents import SHOWN
 
 from fusionlint.cli import main
 
@@ -47,14 +48,14 @@ def test_what_has_an_effect_is_not_spoken_of(args: str) -> None:
     assert "no effect" not in run("check", *args.split()).stderr
 
 
-def test_the_environment_names_the_cache_and_help_and_readme_say_so(
+def test_the_environment_names_the_cache_and_help_and_docs_say_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FUSIONLINT_CACHE_DIR", "kept")
     run("check")
     assert {path.name for path in folder.iterdir()} == {"env.py", "kept"}
     assert "FUSIONLINT_CACHE_DIR" in run("check", "--help").stdout
-    assert "`FUSIONLINT_CACHE_DIR`" in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert "`FUSIONLINT_CACHE_DIR`" in SHOWN
 
 
 def test_what_the_environment_says_of_the_cache_is_no_mistake_with_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:

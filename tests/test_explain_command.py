@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from documents import SHOWN
 
 import fusionlint.rule
 from fusionlint.cli import main
@@ -148,13 +149,12 @@ def test_a_dim_that_cannot_be_meant_is_one_line_and_exit_2(
     assert line.startswith(f"fusionlint: {says}")
 
 
-def test_the_readmes_functions_without_arguments_are_explained_as_it_says(
+def test_the_functions_that_are_shown_without_arguments_are_explained_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("jaxtyping")
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     found = re.search(
-        r"<!-- explain: (\S+) -->\n```python\n(.*?)```\n\n```\n\$ fusionlint (.*?)\n(.*?)```", readme, re.S
+        r"<!-- explain: (\S+) -->\n```python\n(.*?)```\n\n```\n\$ fusionlint (.*?)\n(.*?)```", SHOWN, re.S
     )
     assert found is not None
     (tmp_path / found[1]).write_text(found[2])

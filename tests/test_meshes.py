@@ -265,7 +265,7 @@ def test_what_is_given_spread_is_said_to_be_in_the_heading(tmp_path: Path) -> No
 @pytest.mark.compilers
 @pytest.mark.parametrize(("target", "launches", "without"), [("h100", 14, 2), ("v5e", 27, 3)])
 def test_columns_cut_across_what_a_device_has_are_sent_around(target: str, launches: int, without: int) -> None:
-    """As the README says of examples/meshes."""
+    """As docs/devices.md says of examples/meshes."""
     joined, apart = reports(
         target,
         "joined(f32[1024@data,512], f32[512,1536@model])",

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import SHOWN
 
 from fusionlint.compiling import targets
 
@@ -388,13 +389,12 @@ def test_a_target_that_is_none_is_said_before_the_tests_run(suite: pytest.Pytest
 
 
 @pytest.mark.compilers
-def test_the_readme_shows_what_pytest_prints(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shown_is_what_pytest_prints(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
-        pytest.skip("the README shows what jax 0.10.2 makes")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.search(r"^<!-- pytest: (.*) -->\n```python\n(.*?)^```\n+^```\n(.*?)^\.\.\.\n```$", readme, re.M | re.S)
+        pytest.skip("what is shown is what jax 0.10.2 makes")
+    shown = re.search(r"^<!-- pytest: (.*) -->\n```python\n(.*?)^```\n+^```\n(.*?)^\.\.\.\n```$", SHOWN, re.M | re.S)
     assert shown
     folder, tests, printed = shown.groups()
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")

@@ -1,4 +1,4 @@
-"""What the README shows is what fusionlint prints."""
+"""What the README and docs/ show is what fusionlint prints."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import projects
 import pytest
 from click import Context
 from click.testing import CliRunner
+from documents import PAGES, README, ROOT, SHOWN
 
 from fusionlint.cli import main
 from fusionlint.compiling import targets
@@ -22,13 +23,13 @@ from fusionlint.config import _READ
 from fusionlint.finding import MAY_CHANGE
 from fusionlint.rule import all_rules
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = [block for page in PAGES.values() for block in re.findall(r"^```\w*\n(.*?)^```$", page, re.M | re.S)]
 
 
 def shown(command: str) -> tuple[list[str], list[str]]:
-    """The arguments of the command that begins so, and the lines that the README shows below it, up to `...`."""
-    block = next(b for b in re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S) if b.startswith(f"$ {command}"))
+    """The arguments of the command that begins so, and the lines that are shown below it, up to `...`: in each of the
+    places that show it the same."""
+    (block,) = {one for one in BLOCKS if one.startswith(f"$ {command}")}
     first, *lines = block.splitlines()
     words = shlex.split(first)
     return words[words.index("fusionlint") + 1 :], lines[: lines.index("...")] if "..." in lines else lines
@@ -48,7 +49,7 @@ def test_the_finding_at_the_top_is_what_check_prints() -> None:
     project = projects.PROJECTS["gymnax"]
     if not projects.cached(project).exists():
         package_index.require()
-    arguments, lines = shown("fusionlint check")
+    arguments, lines = shown("fusionlint check gymnax/environments/bsuite/catch.py")
     assert printed(arguments, projects.fetch(project)) == lines
 
 
@@ -61,7 +62,7 @@ def test_the_finding_in_freeway_is_what_check_prints() -> None:
 
 
 def test_the_rewrite_that_is_shown_is_that_of_the_example() -> None:
-    (code,) = re.findall(r"^```python\n(def get_obs.*?)^```$", README, re.M | re.S)
+    (code,) = re.findall(r"^```python\n(def get_obs.*?)^```$", SHOWN, re.M | re.S)
     example = (ROOT / "examples" / "freeway" / "freeway.py").read_text(encoding="utf-8")
     assert textwrap.indent(code, "    ") in example
 
@@ -82,7 +83,7 @@ def test_a_report_that_is_shown_is_what_explain_prints_for_an_h100(spec: str, st
         pytest.importorskip("gymnax", reason="gymnax is not installed: pip install 'fusionlint[examples]'")
     arguments, lines = shown(f"fusionlint explain {spec}")
     if "jax 0.10.2," not in lines[0] or targets.versions(targets.get("h100"))["jax"] != "0.10.2":
-        pytest.skip("the README shows what jax 0.10.2 makes")
+        pytest.skip("what is shown is what jax 0.10.2 makes")
     assert without_seconds(printed(arguments, ROOT, status))[: len(lines)] == without_seconds(lines)
 
 
@@ -93,8 +94,8 @@ def test_the_trials_that_are_shown_are_what_explain_prints_for_an_h100() -> None
     command = "fusionlint explain examples/fixes/nearest.py:assign"
     arguments, first = shown(command)
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
-        pytest.skip("the README shows what jax 0.10.2 makes")
-    last = README.partition(f"$ {command}")[2].partition("\n...\n")[2].partition("\n```")[0].splitlines()
+        pytest.skip("what is shown is what jax 0.10.2 makes")
+    last = SHOWN.partition(f"$ {command}")[2].partition("\n...\n")[2].partition("\n```")[0].splitlines()
     said = printed(arguments, ROOT)
     assert without_seconds(said[: len(first)]) == without_seconds(first)
     assert said[-len(last) :] == last
@@ -107,7 +108,7 @@ def test_the_run_that_is_shown_is_what_run_prints_for_an_h100(monkeypatch: pytes
     pytest.importorskip("optax")
     arguments, lines = shown("JAX_PLATFORMS=cpu fusionlint run")
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
-        pytest.skip("the README shows what jax 0.10.2 makes")
+        pytest.skip("what is shown is what jax 0.10.2 makes")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     command = [sys.executable, "-m", "fusionlint", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -120,9 +121,9 @@ def test_the_comparison_that_is_shown_is_what_diff_prints_for_an_h100(tmp_path: 
     """Of a repository whose main keeps the state apart, and whose HEAD stacks it."""
     if absent := targets.missing(targets.get("h100")):
         pytest.skip(absent)
-    arguments, lines = shown("fusionlint diff")
+    arguments, lines = shown("fusionlint diff main HEAD")
     if targets.versions(targets.get("h100"))["jax"] != "0.10.2":
-        pytest.skip("the README shows what jax 0.10.2 makes")
+        pytest.skip("what is shown is what jax 0.10.2 makes")
     cartpole = ROOT / "examples" / "cartpole"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for variant, then in (("d_tuple_carry", ["branch", "-f", "main"]), ("c_no_rng", ["status"])):
@@ -133,29 +134,34 @@ def test_the_comparison_that_is_shown_is_what_diff_prints_for_an_h100(tmp_path: 
     assert printed(arguments, tmp_path)[: len(lines)] == lines
 
 
-def test_every_name_the_readme_uses_is_there() -> None:
-    headings = {f"#{title.lower().replace(' ', '-')}" for title in re.findall(r"^#+ (.*)$", README, re.M)}
-    for name in re.findall(r"\]\((?!http)([^)]+)\)", README):
-        assert name in headings or (ROOT / name).exists(), name
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_name_that_a_page_uses_is_there(page: Path) -> None:
+    text = PAGES[page]
+    headings = {f"#{title.lower().replace(' ', '-')}" for title in re.findall(r"^#+ (.*)$", text, re.M)}
+    for name in re.findall(r"\]\((?!http)([^)]+)\)", text):
+        assert name in headings or (page.parent / name).exists(), name
     rules = {rule.name for rule in all_rules()}
-    assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", README)) <= rules
-    assert set(re.findall(r'ignore = \["([a-z-]+)"\]', README)) <= rules
+    assert set(re.findall(r"fusionlint rule ([a-z][a-z-]+)", text)) <= rules
+    assert set(re.findall(r'ignore = \["([a-z-]+)"\]', text)) <= rules
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    assert {page.name for page in PAGES} - {"README.md"} <= set(re.findall(r"\]\(docs/([^)]+)\)", README))
 
 
 @pytest.mark.parametrize("name", ["check", "explain", "run", "diff"])
 def test_the_synopsis_of_a_command_has_its_options(name: str) -> None:
-    blocks = re.findall(r"^```\w*\n(.*?)^```$", README, re.M | re.S)
-    synopsis = next(block for block in blocks if block.startswith(f"fusionlint {name} "))
+    synopsis = next(block for block in BLOCKS if block.startswith(f"fusionlint {name} ") and "[--" in block)
     options = {one.opts[0] for one in main.get_command(Context(main), name).params if one.param_type_name == "option"}
     assert options == set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", synopsis))
 
 
 def test_all_keys_of_the_configuration_are_listed() -> None:
-    (listed,) = re.findall(r"^All keys: (.*?)\.", README, re.M)
+    (listed,) = re.findall(r"^All keys: (.*?)\.", SHOWN, re.M)
     assert sorted(re.findall(r"`([a-z-]+)`", listed)) == sorted(_READ)
 
 
 def test_it_says_of_unsafe_fixes_what_the_command_says() -> None:
     told = CliRunner().invoke(main, ["check", "--help"]).stdout
-    assert MAY_CHANGE in README
+    assert all(MAY_CHANGE in page.read_text(encoding="utf-8") for page in (ROOT / "README.md", ROOT / "docs/check.md"))
     assert MAY_CHANGE in " ".join(told.split())
