@@ -99,12 +99,14 @@ def _write(node: cst.Call, source: Source) -> Write | None:
 
 def _reads_another(one: Chosen, source: Source) -> bool:
     """Whether the value is made of another place of the array than it is written to, which a choice before may have
-    written: `xi.at[1].set(xi[0] / a)`."""
+    written: `xi.at[1].set(xi[0] / a)`; or of a part, of which it may have written some: `x.at[1:].set(roll(x[1:], -1))`
+    after `x.at[2:]`."""
     place = [*map(source.code, one.write.index)]
+    is_part = any(isinstance(part, cst.Slice) and not is_whole(part) for part in one.write.index)
     for node in inside(one.write.value) if one.write.value is not None else ():
         match node:
             case cst.Subscript(value=cst.Name(name), slice=slices) if name == one.array.value:
-                if [*map(source.code, elements(slices))] != place:
+                if is_part or [*map(source.code, elements(slices))] != place:
                     return True
     return False
 
