@@ -70,7 +70,8 @@ def scope_of(
     """What the command line says, else the configuration: what it selects is looked for, whatever is ignored there, and
     what it ignores is left out besides. ConfigError for names that nobody knows, and where no rule is left.
 
-    What does harm to a CPU's arithmetic alone is looked for where `cpu` is a target, or the rule is selected.
+    What does harm to a CPU's arithmetic alone, or to a CPU where an accelerator would pay for it, is looked for where
+    `cpu` is a target, or the rule is selected.
     """
     known, targets_known = list(briefs()), [*(t.name for t in TARGETS), *ATTACHED]
     check_known([*select, *ignore], known, "rule")
@@ -82,15 +83,16 @@ def scope_of(
     for_files = [name for _, names in config.per_file_ignores for name in names]
     check_known(for_files, [*known, _ALL], "rule", where=config.where("per-file-ignores"))
     targets = [_MEASURED_AS[name] for name in targets or wanted]
-    usually = config.select or (known if targets else usual())
-    names = [name for name in select or usually if name not in ignore and (select or name not in config.ignore)]
+    is_usual = not (select or config.select or targets)
+    chosen = select or config.select or (usual() if is_usual else known)
+    names = [name for name in chosen if name not in ignore and (select or name not in config.ignore)]
     if not names:
         raise ConfigError("no rule is left to look for: what is selected is ignored too")
     per_file = tuple(
         (pattern, tuple(known) if _ALL in silent else silent) for pattern, silent in config.per_file_ignores
     )
     silenced = PerFile(str(config.root), per_file)
-    return Scope(speaking(names, targets), tuple(targets), silenced, unused_ignores, only_seen)
+    return Scope(speaking(names, targets), tuple(targets), silenced, unused_ignores, only_seen, is_usual)
 
 
 def check_known(names: Iterable[str], known: Iterable[str], what: str, *, where: str = "") -> None:

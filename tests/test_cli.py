@@ -246,6 +246,23 @@ def test_what_only_makes_a_cpu_compute_more_is_found_where_a_cpu_is_named(
     assert run("check", *args).exit_code == exit_code
 
 
+@pytest.mark.parametrize(
+    ("args", "exit_code"),
+    [((), 0), (("--target", "h100"), 0), (("--target", "cpu"), 1), (("--select", "one-hot-scatter"), 1)],
+)
+def test_what_helps_a_cpu_at_the_cost_of_an_accelerator_is_found_where_a_cpu_is_named(
+    folder: Path, args: tuple[str, ...], exit_code: int
+) -> None:
+    """A cache that is written by a one-hot: on an H100 a write by itself is a launch more in every step."""
+    (folder / "env.py").write_text(
+        "import jax\nimport jax.numpy as jnp\n\nclass Cache:\n    def __call__(self, key, place):\n"
+        "        cached = self.variable('cache', 'key', jnp.zeros, self.shape)\n"
+        "        cached.value = cached.value + key[..., None] * jax.nn.one_hot(place, self.shape[-1])\n"
+        "        return cached.value\n"
+    )
+    assert run("check", *args).exit_code == exit_code
+
+
 def test_a_target_of_the_configuration_names_it_too(folder: Path) -> None:
     (folder / "env.py").write_text(UNROLLED)
     (folder / "pyproject.toml").write_text("[tool.fusionlint]\ntarget = ['cpu', 'h100']\n")

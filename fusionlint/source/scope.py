@@ -12,13 +12,15 @@ from fusionlint.source.per_file import NOWHERE, PerFile
 
 class Scope(NamedTuple):
     """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
-    for, whether comments that silence nothing count, and whether findings that assume how their code runs do not."""
+    for, whether comments that silence nothing count, and whether findings that assume how their code runs do not;
+    `usual` where neither a rule nor a target is named."""
 
     rules: tuple[str, ...]
     targets: tuple[str, ...] = ()
     per_file: PerFile = NOWHERE
     unused_ignores: bool = False
     only_seen: bool = False
+    usual: bool = False
 
     def rules_in(self, path: str) -> frozenset[str]:
         """The rules that are asked about the file `path`."""
@@ -39,5 +41,16 @@ def speaking(names: Iterable[str], targets: Sequence[str]) -> tuple[str, ...]:
 
 
 def matters(finding: Finding, scope: Scope) -> bool:
-    """Whether it does harm on a target that was asked for; a page that is being written says not where."""
+    """Whether it does harm on a target that was asked for; a page that is being written says not where.
+
+    What costs a CPU alone, and an accelerator would pay for, is of concern to who names a CPU, or the rule.
+    """
+    if scope.usual and finding.targets == ("cpu",) and _is_paid_elsewhere(finding):
+        return False
     return not (finding.targets and scope.targets) or not {*scope.targets, "any"}.isdisjoint(finding.targets)
+
+
+def _is_paid_elsewhere(finding: Finding) -> bool:
+    """Whether the good form has more launches on an accelerator."""
+    counts = (m for m in finding.evidence if m.target != "cpu" and m.quantity == "launches")
+    return any(m.good > m.bad for m in counts)
