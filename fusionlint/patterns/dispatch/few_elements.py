@@ -69,7 +69,7 @@ def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
 
 def _is_a_short_part(iterated: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:
     """Whether the loop goes over few elements of an array, each once: `order[:5]`, `jnp.argsort(x)[-k:][::-1]` where
-    `k=5` is a parameter, or what `lax.top_k(x, k)` gives."""
+    `k=5` is a parameter, what `lax.top_k(x, k)` gives, or `range(min(k, len(x)))`."""
     if depth == 0:
         return False  # a variable may be made of itself, `x = x[::-1]`
     made = source.meant(iterated)
@@ -77,6 +77,8 @@ def _is_a_short_part(iterated: cst.BaseExpression, source: Source, depth: int = 
         made = unpacked(source.written(made), source) or made
     match made:
         case cst.Call(args=[_, cst.Arg(value=count), *_]) if source.calls(made, "jax.lax.top_k"):
+            return _is_a_small(count, source)
+        case cst.Call(args=[cst.Arg(value=count)]) if source.calls(made, "range"):
             return _is_a_small(count, source)
         case cst.Call(args=args) if source.calls(made, *_GOES_OVER):
             return any(_is_a_short_part(arg.value, source, depth - 1) for arg in args)
