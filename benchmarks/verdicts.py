@@ -56,9 +56,6 @@ a demonstration or a test's own reference. Round 45 is all that was found in nin
 Round 47 drew 120 of 1927 findings that nobody had read in the 306 projects which are checked all the time, at most four
 in each, for two readers: one called 52 of 60 right, the other 41, 93 in all; of the 27 that are wrong 20 are of code
 that runs once, is dead or a demonstration, or is tiny beside the work around it.
-Round 47 drew 120 of 1927 findings that nobody had read yet in 306 projects that were, at most four of each: of those
-that two readers had half each one called 52 of 60 right, the other 41, 93 in all; of the 27 that are wrong 17 are of code that
-runs once, is dead or a demonstration, or is tiny beside the work around it.
 
 {tables}
 """

@@ -36,6 +36,7 @@ _OF_NUMPY = ("numpy.asarray", "numpy.array")
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
+_LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 # What numpy's numbers have not.
 _OF_JAX_ALONE = ("at", "addressable_data", "block_until_ready", "delete", "device", "devices", "is_deleted", "sharding")
 _READ_BY = tuple(f".{method}" for method in METHODS)
@@ -109,7 +110,7 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
     for call, what in read:
         whole = _iterated_for(what, target, iterated, source)
         if whole is not None and not is_of_a_list(whole, source):
-            yield _waited_for(call, whole, source)
+            yield _waited_for(call, _rows_around(whole, loop, source), source)
             return
 
 
@@ -279,6 +280,22 @@ def _iterated_for(
                 array = iterated.args[place].value
                 return array if kind(array, source) == "array" else None
     return None
+
+
+def _rows_around(row: cst.BaseExpression, loop: Loop, source: Source) -> cst.BaseExpression:
+    """The array that a loop around goes over, where `row` is one of its rows and for the loop in it alone: it takes as
+    long to fetch as a row."""
+    if not isinstance(row, cst.Name) or sorted(use.is_write for use in source.uses(row)) != [False, True]:
+        return row
+    for above in source.ancestors(loop):
+        if isinstance(above, cst.FunctionDef | cst.Lambda):
+            break
+        if isinstance(above, _LOOPS):
+            target, iterated, _ = _parts(above)
+            rows = _iterated_for(row, target, iterated, source)
+            if rows is not None and not is_of_a_list(rows, source):
+                return _rows_around(rows, above, source)
+    return row
 
 
 def _is_output(array: cst.Name, call: cst.Call, source: Source) -> bool:

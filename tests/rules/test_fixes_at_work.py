@@ -238,6 +238,29 @@ def test_what_has_been_written_since_is_fetched_again() -> None:
     assert_same(code, after, X, "abcd")
 
 
+def test_a_read_below_an_if_is_fetched_before_the_loop_all_the_same() -> None:
+    code = READ.format("jnp.sum(ranked)").replace("            rows.app", "            if i:\n                rows.app")
+    after = fixed("iterating-device-array", code)
+    assert "    host_ranked = jax.device_get(ranked)\n    for i, name in" in after
+    assert_same(code, after, X, "abcd")
+
+
+@pytest.mark.parametrize(
+    ("more", "fetched"), [("", "jax.device_get(data)"), (" + [float(jnp.sum(row))]", "jax.device_get(row)")]
+)
+def test_rows_that_are_only_gone_through_are_fetched_with_all_others(more: str, fetched: str) -> None:
+    code = f"""
+        import jax.numpy as jnp
+
+        def run(x):
+            data = jnp.asarray(x)
+            return [[float(v) for v in row]{more} for row in data]
+    """
+    after = fixed("iterating-device-array", code)
+    assert fetched in after
+    assert_same(code, after, X)
+
+
 PLAYED = """
     import jax
 

@@ -110,16 +110,16 @@ def _is_element_of(part: cst.CSTNode, array: cst.Name, source: Source) -> bool:
 
 
 def _outermost(arrays: Sequence[cst.Name], source: Source) -> cst.CSTNode | None:
-    """The statement around the reads of arrays, or the outermost of the loops right around that, that writes none."""
+    """The statement around the reads of arrays, or the outermost of the loops around that, that writes none."""
     found: cst.CSTNode | None = None
     for below, above in source.outward(arrays[0]):
         if isinstance(above, cst.FunctionDef | cst.Lambda | cst.ClassDef) and below is not getattr(above, "body", None):
             return None
         if isinstance(above, cst.IndentedBlock | cst.Module):
-            is_loop = isinstance(below, cst.For | cst.While)
-            if (found is not None and not is_loop) or any(_is_written_in(array, below, source) for array in arrays):
+            if any(_is_written_in(array, below, source) for array in arrays):
                 return found
-            found = below
+            if found is None or isinstance(below, cst.For | cst.While):
+                found = below
         if isinstance(above, cst.FunctionDef | cst.Lambda):
             return found if isinstance(above, cst.FunctionDef) else None
     return None  # the module's own level: others may read its names
