@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import click
 
 from fusionlint.commands import options
+from fusionlint.commands.compiled import showing_progress
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError, read_config
@@ -160,18 +161,8 @@ def _is_of_source(task: Task) -> TypeGuard[Compilation]:
 
 def _with_trials(report: Report, job: Job, target: Target, timeout: float, executor: Executor | None) -> Report:
     """The report with what comes of the fixes of `check`; meanwhile how far it is, where stderr is a terminal."""
-    from fusionlint.report.progress import Progress
-    from fusionlint.trying import tried
+    from fusionlint.trying import fixable, tried
 
-    shown: list[Progress] = []
-
-    def begin(compilations: int) -> Callable[[], None]:
-        shown.append(Progress(compilations, sys.stderr))
-        shown[-1].show()
-        return shown[-1].done
-
-    with one_line_errors():
-        trials = tried(report, job, target, timeout, executor, begin)
-    for one in shown:
-        one.clear()
+    with one_line_errors(), showing_progress() as begin:
+        trials = tried(fixable(report, target), report, job, target, timeout, executor, begin)
     return replace(report, trials=trials)
