@@ -107,7 +107,7 @@ def _explain_lowered(
     if absent := missing(target):
         raise ExplainError(absent)
     try:
-        recorded = lowered_for(function, args, kwargs, [target.platform], dims)
+        recorded = lowered_for(function, args, kwargs, target.platform, dims)
     except TypeError as error:
         said = no_array(error, named_as(function).called)
         if not said:

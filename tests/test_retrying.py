@@ -163,7 +163,7 @@ def told(function: RecordedFunction) -> Told:
 
 @pytest.fixture
 def of_closest(near: ModuleType) -> Told:
-    return told(lowered_for(near.closest, ("f32[8,8]",), {}, ("cpu",)))
+    return told(lowered_for(near.closest, ("f32[8,8]",), {}, "cpu"))
 
 
 def note(one: Told) -> str:
@@ -222,14 +222,14 @@ def one(*_):
     ],
 )
 def test_the_arguments_of_explain_are_said_as_a_spec_has_them(args: tuple[Any, ...], spec: str | None) -> None:
-    recorded = lowered_for(one, args, {}, ())
+    recorded = lowered_for(one, args, {}, "cpu")
     assert (recorded.plain, recorded.largest.spec) == (True, spec)
     assert spec is None or parse_spec(f"a.py:f{spec}").args is not None
 
 
 def test_what_no_name_leads_to_is_not_plain(near: ModuleType) -> None:
     jitted = jax.jit(near.closest)
-    assert lowered_for(near.closest, ("f32[8,8]",), {}, ()).plain
-    assert not lowered_for(jitted, ("f32[8,8]",), {}, ()).plain
+    assert lowered_for(near.closest, ("f32[8,8]",), {}, "cpu").plain
+    assert not lowered_for(jitted, ("f32[8,8]",), {}, "cpu").plain
     near.closest = jitted
-    assert lowered_for(jitted, ("f32[8,8]",), {}, ()).plain
+    assert lowered_for(jitted, ("f32[8,8]",), {}, "cpu").plain

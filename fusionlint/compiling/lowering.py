@@ -10,11 +10,13 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.calls import Call, call_of, leads_to, spec_of
 from fusionlint.compiling.capture import function_of, not_lowered
+from fusionlint.compiling.devices import as_where_it_runs
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.found import check, found, named_as
@@ -47,9 +49,9 @@ def is_compiled(function: Any) -> bool:
 
 
 def lowered_for(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platforms: Sequence[str], dims: Dims = NO_DIMS
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str, dims: Dims = NO_DIMS
 ) -> RecordedFunction:
-    """The function, with its program for each platform, or one line that says why there is none.
+    """The function, with its program for the platform, or one line that says why there is none.
 
     `function` may be jitted already, or a jax.stages.Traced or Lowered, which takes no arguments. Arguments are real
     arrays, jax.ShapeDtypeStructs, or their shapes as a SPEC has them ("f32[8,4]"); others are static unless the jitted
@@ -57,8 +59,8 @@ def lowered_for(
     Raises EntryError for arguments that cannot be found or read, and what tracing the function raises.
     """
     with lowering_elsewhere(), tracing_anew():
-        traced = _traced(function, args, kwargs, dims)
-        found = {platform: _program(traced, platform) for platform in platforms}
+        traced = _traced(function, args, kwargs, platform, dims)
+        program = _program(traced, platform)
     recorded = _function(traced)
     return replace(
         recorded,
@@ -70,8 +72,8 @@ def lowered_for(
                 arguments=_arguments(traced),
                 static=_static(traced),
                 spec=traced.spec,
-                programs={platform: one for platform, one in found.items() if isinstance(one, bytes)},
-                failures={platform: one for platform, one in found.items() if isinstance(one, str)},
+                programs={platform: program} if isinstance(program, bytes) else {},
+                failures={platform: program} if isinstance(program, str) else {},
                 x64=has_x64(),
                 module_line=_module_line(recorded.defined),
             ),
@@ -88,7 +90,7 @@ def optimized(compiled: Any) -> tuple[str, str]:
     return (name[1].removeprefix("jit_") if name else "main"), text
 
 
-def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> _Traced:
+def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str, dims: Dims) -> _Traced:
     import jax
 
     stages = tuple(getattr(jax.stages, name) for name in ("Traced", "Lowered") if hasattr(jax.stages, name))
@@ -109,7 +111,7 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims:
     static = [i for i, value in enumerate(by_place) if not has_array(value)]
     names = [name for name, value in by_name.items() if not has_array(value)]
     return _Traced(
-        arguments.traced(function, (by_place, by_name)),
+        as_where_it_runs(partial(arguments.traced, function, (by_place, by_name)), platform),
         call_of(function, by_place, by_name, static, names),
         tuple(sharding_text(one.sharding) for one in jax.tree.leaves((by_place, by_name)) if is_array(one)),
         plain=plain,
