@@ -286,6 +286,16 @@ def rows_changed_and_summed(rows, places):
 
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
+
+def one_edge(u):
+    return jnp.cumsum(jnp.sin(u).at[0].set(0.0), axis=0)
+
+def edge_and_row(u):
+    u = jnp.sin(u).at[0].set(0.0)
+    return jnp.cumsum(u.at[7].set(1.0), axis=0)
+
+def edges_of_few_columns(u, x):
+    return jnp.cumsum(jnp.sin(u).at[:, 0].set(x).at[:, -1].set(x), axis=0)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -357,6 +367,9 @@ SILENT = {
     "grids_that_are_kept(i32[256])": "grid-per-element",
     "rows_changed_and_summed(f32[256,64], i32[256])": "grid-per-element",
     "until_done(f32[64])": "scan-without-unroll",
+    "one_edge(f32[64,64])": "boundary-writes",
+    "edge_and_row(f32[64,64])": "boundary-writes",
+    "edges_of_few_columns(f32[64,8], f32[64])": "boundary-writes",
 }
 
 
