@@ -14,6 +14,7 @@ pytestmark = pytest.mark.compilers
 CODE = """
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 def columns_needed_between(state, x):
     moved = state.at[:, 0].set(x)
@@ -296,6 +297,27 @@ def edge_and_row(u):
 
 def edges_of_few_columns(u, x):
     return jnp.cumsum(jnp.sin(u).at[:, 0].set(x).at[:, -1].set(x), axis=0)
+
+def rows_worked_on(x, scale):
+    return jnp.tanh(x).at[:3].multiply(scale) + 1.0
+
+def part_added(x, part):
+    return jnp.tanh(x).at[:, :3].add(part) + 1.0
+
+def column_of_data(x, i):
+    return jnp.tanh(x).at[:, i].multiply(2.0) + 1.0
+
+def last_column_divided(x):
+    return jnp.tanh(x).at[:, -1].divide(2.0) + 1.0
+
+def gradient_of_a_part(x):
+    return jax.grad(lambda x: (jnp.sin(x)[:, :3] * 2.0).sum())(x)
+
+def few_known_places(x, v):
+    return jnp.tanh(x).at[jnp.array([1, 5, 9])].set(v) * 2.0
+
+def mask_of_an_argument(x, v):
+    return x.at[np.arange(64) % 3 == 0].set(v)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -370,6 +392,13 @@ SILENT = {
     "one_edge(f32[64,64])": "boundary-writes",
     "edge_and_row(f32[64,64])": "boundary-writes",
     "edges_of_few_columns(f32[64,8], f32[64])": "boundary-writes",
+    "rows_worked_on(f32[4096,30], f32[])": "arithmetic-by-at",
+    "part_added(f32[4096,30], f32[4096,3])": "arithmetic-by-at",
+    "column_of_data(f32[4096,30], i32[])": "arithmetic-by-at",
+    "last_column_divided(f32[4096,30])": "arithmetic-by-at",
+    "gradient_of_a_part(f32[4096,30])": "arithmetic-by-at",
+    "few_known_places(f32[64,64], f32[3,64])": "at-set-by-mask",
+    "mask_of_an_argument(f32[64,64], f32[22,64])": "at-set-by-mask",
 }
 
 

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.compilers
 KNOWN = {
     "argmax-then-pick": {0: "gc", 1: "gc"},
     "argsort-then-gather": {0: "c", 2: "c"},
+    "arithmetic-by-at": {0: "gtc", 1: "gt", 2: "t", 3: "gc"},
+    "at-set-by-mask": {0: "gc", 1: "gc"},
     "blocks-by-at-set": {0: "gtc", 1: "gtc"},
     "boundary-writes": {0: "gtc", 2: "t"},
     "chained-at-set": {0: "gtc", 1: "gtc", 2: "g", 3: "gc"},
