@@ -318,6 +318,15 @@ def few_known_places(x, v):
 
 def mask_of_an_argument(x, v):
     return x.at[np.arange(64) % 3 == 0].set(v)
+
+def of_three(a, b, c):
+    return jnp.exp(jax.nn.logsumexp(jnp.stack([a, b, c]), axis=0)).sum(-1)
+
+def of_given_pairs(x):
+    return jnp.cumsum(jax.nn.logsumexp(x, axis=-1))
+
+def softmax_of_two(a, b):
+    return jnp.cumsum(jax.nn.softmax(jnp.stack([a - 1.0, b - 1.0]), axis=0), axis=1)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -399,6 +408,9 @@ SILENT = {
     "gradient_of_a_part(f32[4096,30])": "arithmetic-by-at",
     "few_known_places(f32[64,64], f32[3,64])": "at-set-by-mask",
     "mask_of_an_argument(f32[64,64], f32[22,64])": "at-set-by-mask",
+    "of_three(f32[64,512], f32[64,512], f32[64,512])": "logsumexp-of-two",
+    "of_given_pairs(f32[4096,2])": "logsumexp-of-two",
+    "softmax_of_two(f32[64,512], f32[64,512])": "logsumexp-of-two",
 }
 
 

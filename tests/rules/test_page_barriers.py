@@ -42,6 +42,7 @@ KNOWN = {
     "inverse-then-matmul": {1: "gc", 2: "gtc"},
     "lax-map-for-vmap": {0: "gt", 1: "gt", 2: "gt"},
     "log-softmax-then-pick": {0: "gc"},
+    "logsumexp-of-two": {0: "gtc", 1: "gtc"},
     "networks-one-by-one": {0: "gt"},
     "nonzero-as-mask": {0: "gc", 3: "gc"},
     "one-hot-by-at-set": {0: "gc", 3: "gc"},
