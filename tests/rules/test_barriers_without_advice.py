@@ -327,6 +327,28 @@ def of_given_pairs(x):
 
 def softmax_of_two(a, b):
     return jnp.cumsum(jax.nn.softmax(jnp.stack([a - 1.0, b - 1.0]), axis=0), axis=1)
+
+def counted_before(expert):
+    mask = jax.nn.one_hot(expert % 64, 64)
+    return jnp.cumsum(mask, axis=0) * mask
+
+def of_weights(labels, w):
+    return jnp.cumsum(w * jax.nn.one_hot(labels, 1024), axis=-1)
+
+def tokens_of_the_data(h, tokens, w):
+    def step(carry, token):
+        h, last = carry
+        h = jnp.tanh(last @ w + h)
+        return (h, jax.nn.one_hot(token, 1000)), h.sum()
+    return jax.lax.scan(step, (h, jax.nn.one_hot(tokens[0], 1000)), tokens)
+
+def one_hot_joined(h, w):
+    def step(carry, _):
+        h, last = carry
+        h = jnp.tanh(jnp.concatenate([h, last], axis=-1) @ w)
+        token = jnp.argmax(h, axis=-1)
+        return (h, jax.nn.one_hot(token, 256)), token
+    return jax.lax.scan(step, (h, jnp.zeros((64, 256))), None, length=32)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -411,6 +433,10 @@ SILENT = {
     "of_three(f32[64,512], f32[64,512], f32[64,512])": "logsumexp-of-two",
     "of_given_pairs(f32[4096,2])": "logsumexp-of-two",
     "softmax_of_two(f32[64,512], f32[64,512])": "logsumexp-of-two",
+    "counted_before(i32[1024])": "cumsum-of-one-hot",
+    "of_weights(i32[1024], f32[1024,1])": "cumsum-of-one-hot",
+    "tokens_of_the_data(f32[64,256], i32[32,64], f32[1000,256])": "one-hot-in-carry",
+    "one_hot_joined(f32[64,256], f32[512,256])": "one-hot-in-carry",
 }
 
 
