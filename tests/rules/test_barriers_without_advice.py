@@ -349,6 +349,9 @@ def one_hot_joined(h, w):
         token = jnp.argmax(h, axis=-1)
         return (h, jax.nn.one_hot(token, 256)), token
     return jax.lax.scan(step, (h, jnp.zeros((64, 256))), None, length=32)
+
+def ranks_of_joined(x, y):
+    return jnp.argmax(jnp.concatenate([x > 0, y > 0]), axis=0)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -437,6 +440,7 @@ SILENT = {
     "of_weights(i32[1024], f32[1024,1])": "cumsum-of-one-hot",
     "tokens_of_the_data(f32[64,256], i32[32,64], f32[1000,256])": "one-hot-in-carry",
     "one_hot_joined(f32[64,256], f32[512,256])": "one-hot-in-carry",
+    "ranks_of_joined(f32[32,512], f32[32,512])": "select-or-piecewise",
 }
 
 

@@ -56,6 +56,7 @@ KNOWN = {
     "scalar-loop": {0: "gtc"},
     "scan-without-unroll": {1: "gt", 2: "gt", 3: "gt"},
     "segments-one-by-one": {0: "gtc", 1: "tc"},
+    "select-or-piecewise": {0: "gtc", 1: "gtc"},
     "small-linear-algebra": {0: "gtc", 3: "gtc"},
     "small-matmul": {0: "gc"},
     "solve-for-cholesky": {0: "gtc", 1: "gtc"},
