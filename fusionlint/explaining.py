@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fusionlint.explained import Report
@@ -74,7 +73,7 @@ def explain(
             if args or kwargs or dims:
                 raise EntryError("a Compiled has its arguments: give none")
             report = _explain_compiled(function, chosen([target])[0] if target else None)
-            return replace(report, notes=(*report.notes, _NO_SOURCE)) if try_fixes else report
+            return _untried(report) if try_fixes else report
         (wanted,) = chosen([target] if target else [])
         sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in (dims or {}).items()}
         told = _explain_lowered(function, args, kwargs, wanted, timeout, sizes)
@@ -90,7 +89,10 @@ def explain(
     raise ExplainError(result.message, result.stderr)
 
 
-_NO_SOURCE = "the fixes of `fusionlint check` were not tried: what is compiled already has no source to fix"
+def _untried(report: Report) -> Report:
+    from fusionlint.retrying import untried
+
+    return untried(report)
 
 
 def _explain_lowered(

@@ -20,6 +20,7 @@ from fusionlint.tasks import explain_all
 from fusionlint.trials import Trial
 from fusionlint.trying import fixable, tried
 
+NO_SOURCE = "what is compiled or lowered already has no source to fix"
 OnStart = Callable[[int], Callable[[], None]]
 
 
@@ -43,9 +44,14 @@ def _with_trials(told: Told, result: Result, target: Target, timeout: float, on_
         found = fixable(result, target)
         trials = _trials(found, told, result, target, timeout, on_start) if found else ()
     except (_UntriedError, ConfigError) as error:
-        note = f"the fixes of `fusionlint check` for these lines were not tried: {error}"
-        return replace(result, notes=(*result.notes, note))
+        return untried(result, str(error))
     return replace(result, trials=trials)
+
+
+def untried(report: Report, why: str = NO_SOURCE) -> Report:
+    """The report with a note that says why there are no trials."""
+    note = f"the fixes of `fusionlint check` for these lines were not tried: {why}"
+    return replace(report, notes=(*report.notes, note))
 
 
 def _trials(

@@ -143,7 +143,7 @@ def test_what_is_compiled_already_has_no_source(near: ModuleType) -> None:
     compiled = jax.jit(near.closest).lower(jax.numpy.ones((8, 8))).compile()
     report = fusionlint.explain(compiled, target="cpu", try_fixes=True)
     assert report.trials is None
-    assert report.notes[-1].endswith("were not tried: what is compiled already has no source to fix")
+    assert report.notes[-1] == f"{NOT_TRIED}{retrying.NO_SOURCE}"
 
 
 def test_a_script_that_asks_as_it_is_imported_is_not_imported_again(
@@ -154,6 +154,23 @@ def test_a_script_that_asks_as_it_is_imported_is_not_imported_again(
     runpy.run_path("asks.py", run_name="__main__")
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"{NOT_TRIED}who imports asks.py runs it; let what line 10 does stand below `if __name__ ==")
+
+
+def test_a_recording_knows_which_line_of_its_module_was_running(near: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text(
+        "import fusionlint, jax, near\ndef double(x):\n    return x * 2\ndef main():\n    jax.jit(double)(ones)\n"
+        "    jax.jit(near.closest)(ones)\nones = jax.numpy.ones((8, 8))\nwith fusionlint.capture() as captured:\n"
+        "    if __name__ == '__main__':\n        main()\n"
+    )
+    captured = runpy.run_path("asks.py", run_name="__main__")["captured"]
+    lines = {one.name: one.largest.module_line for one in captured.recording.functions}
+    assert lines == {"double": 10, "closest": 0}
+
+
+def test_what_stands_below_the_guard_is_not_run_by_an_import(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("x = 1\nif __name__ == '__main__':\n    x = 2\n    x = 3\nx = 4\n")
+    assert [line for line in range(1, 6) if retrying._is_for_scripts(str(script), line)] == [2, 3, 4]
 
 
 # What a recording has to say for its fixes to be tried.

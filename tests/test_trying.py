@@ -149,6 +149,14 @@ def test_what_is_compiled_already_has_no_source_to_fix(folder: Path) -> None:
     )
 
 
+def test_beside_a_function_what_is_compiled_already_says_that_it_has_no_source(folder: Path) -> None:
+    (folder / "plain.py").write_text("def double(x):\n    return x * 2\n")
+    dump = str(Path(__file__).parent / "hlo" / "elementwise_cpu_jax0.10.2.txt")
+    said = run("explain", "plain.py:double(f32[8])", dump, "--try-fixes", *CPU).stdout
+    assert said.count("no fix of `fusionlint check` is for these lines") == 1
+    assert said.count("were not tried: what is compiled or lowered already has no source to fix") == 1
+
+
 def test_what_gains_only_together_is_compiled_together(
     report: Report, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,7 @@ def _explained(
     from fusionlint.recorded import tasks_recorded
     from fusionlint.recording import Recording, RecordingError, read_recording
     from fusionlint.report.progress import Progress
+    from fusionlint.retrying import untried
     from fusionlint.rule import all_rules
     from fusionlint.tasks import check_used, explain_all, targets_of
 
@@ -138,20 +139,23 @@ def _explained(
         results = explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done)
         for task, result in zip(todo, results, strict=True):
             progress.clear()
-            if try_fixes and isinstance(result, Report) and _is_of_source(task):
+            if not try_fixes or not isinstance(result, Report):
+                yield result
+            elif _is_of_source(task):
                 yield _with_trials(result, *task, timeout, executor)
             else:
-                yield result
+                yield untried(result)
             progress.show()
 
 
 def _check_can_be_fixed(todo: Sequence[Task]) -> None:
     """EntryError if fixes are to be tried, and nothing is compiled from its source."""
     from fusionlint.compiling.entry import EntryError
+    from fusionlint.retrying import NO_SOURCE
     from fusionlint.tasks import Failure
 
     if todo and not any(isinstance(task, Failure) or _is_of_source(task) for task in todo):
-        raise EntryError("--try-fixes is for functions: what is compiled or lowered already has no source to fix")
+        raise EntryError(f"--try-fixes is for functions: {NO_SOURCE}")
 
 
 def _is_of_source(task: Task) -> TypeGuard[Compilation]:
