@@ -21,7 +21,7 @@ from fusionlint.explained import Report
 from fusionlint.report.units import differences
 from fusionlint.tasks import explain_all
 from fusionlint.trials import Trial
-from fusionlint.trying import tried
+from fusionlint.trying import fixable, tried
 
 SLOW = ("Freeway", "Seaquest")  # up to a minute for each compilation, and a dozen fixes
 TIMEOUT = 600.0
@@ -33,7 +33,7 @@ def trials(name: str, target: targets.Target) -> tuple[Trial, ...]:
     (report,) = explain_all([(job, target)], timeout=TIMEOUT)
     if not isinstance(report, Report):
         raise RuntimeError(report.message)
-    return tried(report, job, target, TIMEOUT)
+    return tried(fixable(report, target), report, job, target, TIMEOUT)
 
 
 def row(name: str, trial: Trial) -> str:

@@ -10,6 +10,7 @@ from fusionlint.explained import Report
 if TYPE_CHECKING:
     from fusionlint.compiling.sizes import Dims
     from fusionlint.compiling.targets import Target
+    from fusionlint.recorded import Told
 
 
 class ExplainError(RuntimeError):
@@ -28,6 +29,7 @@ def explain(
     target: str = "",
     timeout: float = 600.0,
     dims: Mapping[str, int | Sequence[int]] | None = None,
+    try_fixes: bool = False,
     **kwargs: Any,
 ) -> Report:
     """What XLA makes of `function(*args, **kwargs)` on the target of that name, by default the one that `fusionlint
@@ -42,11 +44,15 @@ def explain(
     spread: the program is then compiled for as many of the target. All others (numbers, strings, functions) are part of
     the program, but for what `function` is jitted already: then it says itself what is static. It can also be a
     jax.stages.Traced or Lowered, which have their arguments, or a Compiled, of which XLA no longer says why it did not
-    fuse. A parameter that is itself called `target`, `timeout` or `dims` is given by position, or bound before.
+    fuse. A parameter that is itself called `target`, `timeout`, `dims` or `try_fixes` is given by position, or bound
+    before.
 
     Without any arguments they are those of an `example_args` beside the function, or of its jaxtyping annotations, with
     the sizes `dims` for their dims: `dims={"batch": 32, "n": 100}`, and several sizes for `*rest` and `...`. With
     `dims` the annotations come first.
+
+    With `try_fixes` the function is compiled again with each fix of `fusionlint check` for its lines, by a process that
+    imports its file: `report.trials` says what each gains, a note of the report why none could be tried.
 
     Raises ExplainError where there is no report (a compiler is missing, or refuses; the function takes or returns what
     jax.jit cannot), ValueError for a target or a shape that is none and for arguments that cannot be found, and
@@ -66,17 +72,32 @@ def explain(
         if is_compiled(function):
             if args or kwargs or dims:
                 raise EntryError("a Compiled has its arguments: give none")
-            return _explain_compiled(function, chosen([target])[0] if target else None)
+            report = _explain_compiled(function, chosen([target])[0] if target else None)
+            return _untried(report) if try_fixes else report
         (wanted,) = chosen([target] if target else [])
         sizes = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in (dims or {}).items()}
-        return _explain_lowered(function, args, kwargs, wanted, timeout, sizes)
+        told = _explain_lowered(function, args, kwargs, wanted, timeout, sizes)
     except EntryError as error:
         raise ValueError(str(error)) from None
+    if try_fixes:
+        from fusionlint.retrying import with_trials
+
+        told = with_trials(told, [wanted], timeout)
+    (result,) = told.results
+    if isinstance(result, Report):
+        return result
+    raise ExplainError(result.message, result.stderr)
+
+
+def _untried(report: Report) -> Report:
+    from fusionlint.retrying import untried
+
+    return untried(report)
 
 
 def _explain_lowered(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target, timeout: float, dims: Dims
-) -> Report:
+) -> Told:
     from fusionlint.compiling.blame import no_array
     from fusionlint.compiling.found import named_as
     from fusionlint.compiling.lowering import lowered_for
@@ -88,17 +109,14 @@ def _explain_lowered(
     if absent := missing(target):
         raise ExplainError(absent)
     try:
-        recorded = lowered_for(function, args, kwargs, [target.platform], dims)
+        recorded = lowered_for(function, args, kwargs, target.platform, dims)
     except TypeError as error:
         said = no_array(error, named_as(function).called)
         if not said:
             raise
         raise ExplainError(said) from error
     (told,) = explain_recorded(Recording(functions=(recorded,)), [target], all_rules(), timeout)
-    (result,) = told.results
-    if isinstance(result, Report):
-        return result
-    raise ExplainError(result.message, result.stderr)
+    return told
 
 
 def _explain_compiled(compiled: Any, target: Target | None) -> Report:

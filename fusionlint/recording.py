@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-VERSION = 2
-_READ = (1, VERSION)  # before 2 a compilation had neither `operations` nor `x64`
+VERSION = 3
+_READ = (1, 2, VERSION)  # before 2 a compilation had neither `operations` nor `x64`, before 3 no `module_line`
 
 Owner = Literal["user", "library", "jax"]
 
@@ -58,7 +58,9 @@ class Compilation:
     `spec` are the arguments as a SPEC has them, "(f32[8,4], n=3)"; None where a SPEC cannot say them, or how the
     function was jitted. `programs` is the StableHLO (bytecode) by platform (cpu, cuda, tpu), `failures` why there is
     none, one line. `operations` is how many a run takes, before XLA fuses any, a loop of unknown length counted once; 0
-    where that is not known. `x64` says whether jax's 64 bits were on, None where that is not known.
+    where that is not known. `x64` says whether jax's 64 bits were on, None where that is not known. `module_line` is
+    the line of the function's own module that was running, outside of all functions, as it was compiled: who imports
+    that module again comes there again; 0 where none was.
     """
 
     number: int
@@ -74,6 +76,7 @@ class Compilation:
     failures: Mapping[str, str] = field(default_factory=dict)
     operations: int = 0
     x64: bool | None = None
+    module_line: int = 0
 
     @property
     def rank(self) -> tuple[int, int, int, int]:

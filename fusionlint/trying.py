@@ -35,6 +35,7 @@ class _Variant:
 
 
 def tried(
+    found: Sequence[Finding],
     report: Report,
     job: Job,
     target: Target,
@@ -42,11 +43,11 @@ def tried(
     executor: Executor | None = None,
     on_start: Callable[[int], Callable[[], None]] = lambda _: lambda: None,
 ) -> tuple[Trial, ...]:
-    """What comes of each fix of a line that `job` compiled for `target`, the one that gains most first. Where several
-    do no harm the last is of those together, if that gains: of those that gain, or with others that make a difference
-    only then. Each compilation has `timeout` seconds; `on_start` is told how many there will be, and gives what is
-    called as each of them ends. Nothing is written. ConfigError for settings that are none."""
-    variants = [*_variants([finding] for finding in fixable(report, target))]
+    """What comes of the fix of each of `found`, as `fixable` finds them, to what `job` compiled for `target`, the one
+    that gains most first. Where several do no harm the last is of those together, if that gains: of those that gain, or
+    with others that make a difference only then. Each compilation has `timeout` seconds; `on_start` is told how many
+    there will be, and gives what is called as each of them ends. Nothing is written."""
+    variants = [*_variants([finding] for finding in found)]
     alone = [*_compiled(variants, report, job, target, timeout, executor, on_start)]
     alone.sort(key=lambda trial: -trial.gain)
     groups = _groups(alone)
@@ -75,7 +76,8 @@ def _is_better(one: Trial, other: Trial) -> bool:
 
 
 def fixable(report: Report, target: Target) -> list[Finding]:
-    """What `check` finds in the lines that were compiled, for the target, and has a fix of, safe or not."""
+    """What `check` finds in the lines that were compiled, for the target, and has a fix of, safe or not. Raises
+    ConfigError."""
     found: list[Finding] = []
     by_project: dict[Path | None, list[Path]] = defaultdict(list)
     for path in map(Path, report.lines):

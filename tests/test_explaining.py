@@ -58,14 +58,14 @@ def test_a_report_has_the_barriers_at_their_lines() -> None:
 def test_only_shapes_and_dtypes_of_arrays_count() -> None:
     struct = jax.ShapeDtypeStruct((64, 2), jnp.float32)
     arrays = (jnp.ones((64, 2)), jax.device_get(jnp.ones((64, 2))), struct, "f32[64,2]")
-    assert len({lowered_for(swing, (array,), {}, ("cpu",)).largest.programs["cpu"] for array in arrays}) == 1
+    assert len({lowered_for(swing, (array,), {}, "cpu").largest.programs["cpu"] for array in arrays}) == 1
     assert fusionlint.explain(swing, arrays[0], **CPU).totals == of_swing().totals
 
 
 @pytest.mark.any_jax
 def test_what_is_no_array_is_part_of_the_program_unless_the_jitted_function_says_otherwise() -> None:
     def entry(function, *args, **kwargs) -> str:
-        recorded = lowered_for(function, ("f32[8,2]", *args), kwargs, ())
+        recorded = lowered_for(function, ("f32[8,2]", *args), kwargs, "cpu")
         text = entry_text(recorded, recorded.largest)
         return text[text.index("swing(") :]
 
@@ -243,6 +243,22 @@ def test_who_runs_the_tests_calls_no_code() -> None:
     (barrier,) = report.barriers
     assert {Path(frame.path).name for frame in barrier.barrier.stack} == {Path(__file__).name}
     assert ", from " not in str(report)
+
+
+@pytest.mark.any_jax
+def test_code_that_asks_what_it_runs_on_is_told_the_target_and_runs_here_as_before() -> None:
+    @jax.jit
+    def inner(x):
+        return jnp.sin(x) if jax.default_backend() == "gpu" else x
+
+    @jax.jit
+    def outer(x):
+        return inner(x)
+
+    ones = jnp.ones(3)
+    said = [lowered_for(outer, (ones,), {}, name).largest.programs[name] for name in ("cuda", "cpu", "cuda")]
+    assert [b"sine" in one for one in said] == [True, False, True]
+    assert (outer(ones) == ones).all()
 
 
 def test_the_call_path_is_that_of_this_call_whoever_called_the_function_first() -> None:

@@ -83,7 +83,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def report(job: Job) -> Report:
     (report,) = explain_all([(job, get("cpu"))])
     assert isinstance(report, Report)
-    return replace(report, trials=trying.tried(report, job, get("cpu"), 60.0))
+    return replace(report, trials=trying.tried(trying.fixable(report, get("cpu")), report, job, get("cpu"), 60.0))
 
 
 def launches(trial: Trial) -> float:
@@ -149,6 +149,14 @@ def test_what_is_compiled_already_has_no_source_to_fix(folder: Path) -> None:
     )
 
 
+def test_beside_a_function_what_is_compiled_already_says_that_it_has_no_source(folder: Path) -> None:
+    (folder / "plain.py").write_text("def double(x):\n    return x * 2\n")
+    dump = str(Path(__file__).parent / "hlo" / "elementwise_cpu_jax0.10.2.txt")
+    said = run("explain", "plain.py:double(f32[8])", dump, "--try-fixes", *CPU).stdout
+    assert said.count("no fix of `fusionlint check` is for these lines") == 1
+    assert said.count("were not tried: what is compiled or lowered already has no source to fix") == 1
+
+
 def test_what_gains_only_together_is_compiled_together(
     report: Report, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,20 +167,17 @@ def test_what_gains_only_together_is_compiled_together(
         return [Trial("cpu", one.fixes, report.totals, totals[len(one.fixes)]) for one in variants]
 
     monkeypatch.setattr(trying, "_compiled", compiled)
-    *alone, together = trying.tried(report, job, get("cpu"), 60.0)
+    *alone, together = trying.tried(trying.fixable(report, get("cpu")), report, job, get("cpu"), 60.0)
     assert [trial.word for trial in alone] == ["same", "same"]
     assert together.word == "better"
     assert [*together.fixes] == trying.fixable(report, get("cpu"))
 
 
-def test_a_fix_that_breaks_the_program_is_told_and_no_reason_to_stop(
-    report: Report, job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fix_that_breaks_the_program_is_told_and_no_reason_to_stop(report: Report, job: Job) -> None:
     path = next(path for path in report.lines if path.endswith("env.py"))
     where = Location(path, 7, 9, 7, 9 + len("jnp.sum"))
     broken = Finding("made-up", where, "it is broken", Suggestion("jnp.smu", (Edit(where, "jnp.smu"),)))
-    monkeypatch.setattr(trying, "fixable", lambda *_: [broken])
-    (trial,) = trying.tried(report, job, get("cpu"), 60.0)
+    (trial,) = trying.tried([broken], report, job, get("cpu"), 60.0)
     assert trial.word == "fails"
     assert "has no attribute 'smu'" in trial.error
     assert trial.error in "\n".join(trials_block([trial]))
@@ -229,7 +234,7 @@ def test_a_fix_that_asks_what_it_runs_on_is_compiled_as_there(folder: Path) -> N
     job = Job(parse_spec(str(folder / "loop.py:decayed(f32[32,64])")))
     (report,) = explain_all([(job, target)])
     assert isinstance(report, Report)
-    (trial,) = trying.tried(report, job, target, 60.0)
+    (trial,) = trying.tried(trying.fixable(report, target), report, job, target, 60.0)
     assert "jax.default_backend()" in (trial.fixes[0].suggestion or Suggestion("")).text
     assert trial.word == "better"
     assert launches(trial) < report.launches / 2

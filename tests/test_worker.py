@@ -483,6 +483,12 @@ def test_an_exception_whose_first_line_announces_others_is_told_with_them(tmp_pa
     assert "ValueError: these do not fit: a (3,) b (4,)" in str(fails("says:f(f32[4])"))
 
 
+def test_code_that_fails_is_traced_once(tmp_path: Path) -> None:
+    (tmp_path / "traced.py").write_text("def f(x):\n    open('said', 'a').write('traced')\n    raise ValueError\n")
+    assert fails("traced:f(f32[4])").kind == "trace"
+    assert (tmp_path / "said").read_text() == "traced"
+
+
 def test_without_jax_no_process_starts_and_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "_version", lambda name: None)
     monkeypatch.setattr(jobs.subprocess, "Popen", None)

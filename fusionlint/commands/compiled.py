@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,9 @@ def targets_here(named: list[str]) -> list[Target]:
             raise ConfigError(str(error)) from None
 
 
-def told(recording: Recording, targets: Sequence[Target], timeout: float) -> list[Told]:
-    """What XLA makes of the recording, and meanwhile how far it is, where stderr is a terminal."""
+def told(recording: Recording, targets: Sequence[Target], timeout: float, *, try_fixes: bool = False) -> list[Told]:
+    """What XLA makes of the recording, with what comes of the fixes of `check` if it is to `try_fixes`, and meanwhile
+    how far it is, where stderr is a terminal."""
     from fusionlint.recorded import explain_recorded
     from fusionlint.report.progress import Progress
     from fusionlint.rule import all_rules
@@ -37,6 +39,32 @@ def told(recording: Recording, targets: Sequence[Target], timeout: float) -> lis
     progress = Progress(len(targets) if recording.functions else 0, sys.stderr)
     progress.show()
     try:
-        return explain_recorded(recording, targets, all_rules(), timeout, progress.done)
+        every = explain_recorded(recording, targets, all_rules(), timeout, progress.done)
     finally:
         progress.clear()
+    if not try_fixes:
+        return every
+    from fusionlint.retrying import with_trials
+
+    with showing_progress() as begin:
+        return [with_trials(one, targets, timeout, begin) for one in every]
+
+
+@contextmanager
+def showing_progress() -> Iterator[Callable[[int], Callable[[], None]]]:
+    """Inside, what is called with how many compilations come next, and gives what is called as each of them ends, shows
+    how far they are, where stderr is a terminal."""
+    from fusionlint.report.progress import Progress
+
+    shown: list[Progress] = []
+
+    def begin(compilations: int) -> Callable[[], None]:
+        shown.append(Progress(compilations, sys.stderr))
+        shown[-1].show()
+        return shown[-1].done
+
+    try:
+        yield begin
+    finally:
+        for one in shown:
+            one.clear()

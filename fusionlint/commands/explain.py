@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import click
 
 from fusionlint.commands import options
+from fusionlint.commands.compiled import showing_progress
 from fusionlint.commands.errors import one_line_errors
 from fusionlint.commands.options import names, split
 from fusionlint.config import ConfigError, read_config
@@ -117,6 +118,7 @@ def _explained(
     from fusionlint.recorded import tasks_recorded
     from fusionlint.recording import Recording, RecordingError, read_recording
     from fusionlint.report.progress import Progress
+    from fusionlint.retrying import untried
     from fusionlint.rule import all_rules
     from fusionlint.tasks import check_used, explain_all, targets_of
 
@@ -137,20 +139,23 @@ def _explained(
         results = explain_all(todo, all_rules(), timeout, executor, targets if wanted else (), progress.done)
         for task, result in zip(todo, results, strict=True):
             progress.clear()
-            if try_fixes and isinstance(result, Report) and _is_of_source(task):
+            if not try_fixes or not isinstance(result, Report):
+                yield result
+            elif _is_of_source(task):
                 yield _with_trials(result, *task, timeout, executor)
             else:
-                yield result
+                yield untried(result)
             progress.show()
 
 
 def _check_can_be_fixed(todo: Sequence[Task]) -> None:
     """EntryError if fixes are to be tried, and nothing is compiled from its source."""
     from fusionlint.compiling.entry import EntryError
+    from fusionlint.retrying import NO_SOURCE
     from fusionlint.tasks import Failure
 
     if todo and not any(isinstance(task, Failure) or _is_of_source(task) for task in todo):
-        raise EntryError("--try-fixes is for functions: what is compiled or lowered already has no source to fix")
+        raise EntryError(f"--try-fixes is for functions: {NO_SOURCE}")
 
 
 def _is_of_source(task: Task) -> TypeGuard[Compilation]:
@@ -160,18 +165,8 @@ def _is_of_source(task: Task) -> TypeGuard[Compilation]:
 
 def _with_trials(report: Report, job: Job, target: Target, timeout: float, executor: Executor | None) -> Report:
     """The report with what comes of the fixes of `check`; meanwhile how far it is, where stderr is a terminal."""
-    from fusionlint.report.progress import Progress
-    from fusionlint.trying import tried
+    from fusionlint.trying import fixable, tried
 
-    shown: list[Progress] = []
-
-    def begin(compilations: int) -> Callable[[], None]:
-        shown.append(Progress(compilations, sys.stderr))
-        shown[-1].show()
-        return shown[-1].done
-
-    with one_line_errors():
-        trials = tried(report, job, target, timeout, executor, begin)
-    for one in shown:
-        one.clear()
+    with one_line_errors(), showing_progress() as begin:
+        trials = tried(fixable(report, target), report, job, target, timeout, executor, begin)
     return replace(report, trials=trials)

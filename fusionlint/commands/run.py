@@ -31,6 +31,7 @@ from fusionlint.config import ConfigError
 @click.option(
     "--all", "everything", is_flag=True, help="Everything: libraries' functions, every program, barrier, line."
 )
+@click.option("--try-fixes", is_flag=True, help="Also compile with each fix of `check` for what was compiled.")
 @options.timeout
 def run(
     script: str,
@@ -41,6 +42,7 @@ def run(
     output: Path | None,
     record: Path | None,
     everything: bool,
+    try_fixes: bool,
     timeout: float,
 ) -> None:
     """Run a script unchanged, and say what it compiled, why again, and what XLA made of it.
@@ -65,7 +67,7 @@ def run(
     ran = run_script(script, arguments, platforms, module=module, everything=everything)
     if record:
         _written(record, recording_json(to_save(ran.recording)))
-    said = told(ran.recording, targets, timeout)
+    said = told(ran.recording, targets, timeout, try_fixes=try_fixes)
     if output_format == "json":
         text = run_json(ran.recording, said, ran.status) + "\n"
     elif output_format == "html":

@@ -115,6 +115,25 @@ def text_of(value: Any) -> str:
     return short(text)
 
 
+def leads_to(function: Any) -> bool:
+    """Whether its module and its qualified name lead to it: to the very object, jitted or not."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for name in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+def spec_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """All arguments of a function that is explained as a SPEC has them, in which a number stands for itself; None where
+    it cannot say them."""
+    try:
+        by_place = [_said(value, is_literal=True) for value in args]
+        by_name = [f"{name}={_said(value, is_literal=True)}" for name, value in kwargs.items()]
+    except _CannotSayError:
+        return None
+    return f"({', '.join([*by_place, *by_name])})"
+
+
 def in_words(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The arguments of an explained function, as a SPEC has them where that is short: `(f32[8,4], 3 arrays, n=2)`."""
     parts = [*map(_word, args), *(f"{name}={_word(value)}" for name, value in kwargs.items())]
@@ -194,12 +213,7 @@ def _positions(parameters: Sequence[inspect.Parameter], count: int) -> list[str]
 
 def _is_lost(function: Any, options: Mapping[str, Any]) -> bool:
     """Whether options of jit are unknown to who goes by the function's name: `fast = jit(slow, donate_argnums=0)`."""
-    if all(map(_is_default, options.values())):
-        return False
-    found: Any = sys.modules.get(function.__module__)
-    for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is function
+    return not all(map(_is_default, options.values())) and leads_to(function)
 
 
 def _is_default(option: Any) -> bool:
@@ -226,21 +240,22 @@ def _spec(args: Sequence[Any], kwargs: Mapping[str, Any], argnums: set[int], arg
     return f"({', '.join([*by_place, *by_name])})"
 
 
-def _said(value: Any, *, is_static: object = False) -> str:
-    """The value as a SPEC has it. Raises _CannotSayError: of a class of its own, a SPEC knows no fields, and what vmap
-    maps has a shape that the program has not."""
+def _said(value: Any, *, is_static: object = False, is_literal: bool = False) -> str:
+    """The value as a SPEC has it; a number is an input of the program unless it `is_literal`. Raises _CannotSayError:
+    of a class of its own, a SPEC knows no fields, and what vmap maps has a shape that the program has not."""
     if value is None or isinstance(value, str):
         return repr(value)
-    if is_static:
+    if is_static or (is_literal and type(value) in _LITERALS):
         return _literal(value)
+    part = functools.partial(_said, is_literal=is_literal)
     if type(value) in (tuple, list):
-        parts = ", ".join(map(_said, value))
+        parts = ", ".join(map(part, value))
         comma = "," if type(value) is tuple and len(value) == 1 else ""
         return f"[{parts}]" if type(value) is list else f"({parts}{comma})"
     if type(value) is dict:
         if not all(isinstance(name, (str, int)) for name in value):
             raise _CannotSayError
-        return "{" + ", ".join(f"{name!r}: {_said(part)}" for name, part in value.items()) + "}"
+        return "{" + ", ".join(f"{name!r}: {part(one)}" for name, one in value.items()) + "}"
     if isinstance(value, (bool, int, float, complex)) or (is_array(value) and not transformed(value)):
         return f"{'~' if _is_weak(value) else ''}{array_text(*_abstract(value))}"
     raise _CannotSayError

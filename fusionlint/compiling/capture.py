@@ -13,7 +13,7 @@ from fusionlint.compiling.calls import Call
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere
 from fusionlint.compiling.given import otherwise
 from fusionlint.compiling.hooks import UNNAMED, Compiled, Lowering
-from fusionlint.compiling.origins import called_at, called_from, control_flow, definition
+from fusionlint.compiling.origins import called_at, called_from, control_flow, definition, module_line
 from fusionlint.compiling.why import Circumstances, why
 from fusionlint.recording import Argument, Compilation, EagerLine, Owner, Place, RecordedFunction, Recording, sha256_of
 
@@ -92,6 +92,7 @@ class Recorder:
             spec=seen.call.spec if seen.call else None,
             operations=hooks.operations(seen.lowering.jaxpr) if seen.lowering else 0,
             x64=seen.lowering.x64 if seen.lowering else None,
+            module_line=module_line(seen.frames, known.function.defined.path) if known.function.defined else 0,
         )
         settings = seen.lowering.settings if seen.lowering else {}
         lists = known.compilations, known.calls, known.settings

@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.targets import Target
+
+Traced = TypeVar("Traced")
 
 _CPUS, _NUMBER = "--xla_force_host_platform_device_count", "jax_num_cpu_devices"
 _A_HOST = 8  # GPUs of one machine, as in every system of NVIDIA's that has several
@@ -50,14 +53,38 @@ def are_here(target: Target, count: int) -> bool:
     return target.attached and len(jax.devices(target.platform)) >= count
 
 
+def as_where_it_runs(trace: Callable[[], Traced], platform: str) -> Traced:
+    """What `trace` gives where `jax.default_backend()` says what it says on that platform: code that goes by it, such
+    as `unroll=16 if jax.default_backend() != "cpu" else 1`, is traced as there. What fails after it was told so, as
+    code does that goes on to ask for the device, is traced as here."""
+    told: list[str] = []
+    with _ONE_AT_A_TIME, _saying({"cuda": "gpu"}.get(platform, platform), told):
+        try:
+            return trace()
+        except Exception:
+            if not told:  # it would fail again
+                raise
+    return trace()
+
+
+_ONE_AT_A_TIME = threading.RLock()  # each puts back what it found
+
+
 @contextmanager
-def as_where_it_runs(target: Target) -> Iterator[None]:
-    """Inside, `jax.default_backend()` says what it says where the target is there: code that goes by it, such as
-    `unroll=16 if jax.default_backend() != "cpu" else 1`, is traced as there."""
+def _saying(there: str, told: list[str]) -> Iterator[None]:
+    """Inside, `jax.default_backend()` says `there` to this thread; `told` takes what it said that is not so here."""
     import jax
 
-    here, there = jax.default_backend, {"cuda": "gpu"}.get(target.platform, target.platform)
-    jax.default_backend = lambda: there  # of users alone: jax's own code asks for it elsewhere
+    here, asks = jax.default_backend, threading.get_ident()
+
+    def default_backend() -> str:
+        if threading.get_ident() != asks:
+            return str(here())
+        if here() != there:
+            told.append(there)
+        return there
+
+    jax.default_backend = default_backend  # of users alone: jax's own code asks for it elsewhere
     try:
         yield
     finally:

@@ -187,7 +187,7 @@ def _on_duration(event: str, seconds: float, **details: Any) -> None:
         # Without a lowering, the program's name: jit(step), jit_step, pmap(step).
         name = lowering.name if lowering else _PROGRAM.sub(r"\2", str(details.get("fun_name") or "(unnamed)"))
         digest = partial(_digest, getattr(_CURRENT, "computation", None))
-        found = Compiled(name, seconds, _frames(frame), lowering, call, digest)
+        found = Compiled(name, seconds, frames_of(frame), lowering, call, digest)
         for listener in tuple(_LISTENERS):
             listener(found)
 
@@ -211,7 +211,8 @@ def _harmless() -> Iterator[None]:
             _INSTALLED.append(said)
 
 
-def _frames(frame: FrameType | None) -> Frames:
+def frames_of(frame: FrameType | None) -> Frames:
+    """The stack from that frame on."""
     found = []
     while frame is not None:
         found.append((frame.f_code, frame.f_lineno))
@@ -246,7 +247,7 @@ def _lowering(lower: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         devices=devices,
         again=again,
         settings=_settings(),
-        x64=_x64(),
+        x64=has_x64(),
     )
 
 
@@ -275,8 +276,9 @@ def _settings() -> Mapping[str, object]:
         return {UNNAMED: values}
 
 
-def _x64() -> bool:
-    """Asked of what it does, which a thread may have set for itself, and every jax tells alike."""
+def has_x64() -> bool:
+    """Whether jax's 64 bits are on. Asked of what it does, which a thread may have set for itself, and every jax tells
+    alike."""
     import jax
 
     return str(jax.dtypes.canonicalize_dtype("float64")) == "float64"

@@ -6,18 +6,22 @@ process can import. Nothing is run, and nothing is compiled here.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fusionlint.compiling import arguments, libraries
-from fusionlint.compiling.calls import Call, call_of
+from fusionlint.compiling.calls import Call, call_of, leads_to, spec_of
 from fusionlint.compiling.capture import function_of, not_lowered
+from fusionlint.compiling.devices import as_where_it_runs
 from fusionlint.compiling.elsewhere import bytecode, lowering_elsewhere, platforms_of, tracing_anew
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.found import check, found, named_as
-from fusionlint.compiling.hooks import sharding_text
+from fusionlint.compiling.hooks import frames_of, has_x64, sharding_text
+from fusionlint.compiling.origins import module_line
 from fusionlint.compiling.sizes import NO_DIMS, Dims
 from fusionlint.compiling.values import has_array, is_array, value_of_text
 from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
@@ -27,12 +31,14 @@ _ROOT = re.compile(r"[\[.]")
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """What there is to lower: a jax.stages.Traced or Lowered, and of a call its function, its static arguments and how
-    its arrays are placed."""
+    """What there is to lower: a jax.stages.Traced or Lowered, and of a call its function, its static arguments, how its
+    arrays are placed, whether the function is the one that its name leads to, and its arguments as a SPEC has them."""
 
     stage: Any
     call: Call | None = None
     placed: tuple[str, ...] = ()
+    plain: bool = False
+    spec: str | None = None
 
 
 def is_compiled(function: Any) -> bool:
@@ -43,9 +49,9 @@ def is_compiled(function: Any) -> bool:
 
 
 def lowered_for(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platforms: Sequence[str], dims: Dims = NO_DIMS
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str, dims: Dims = NO_DIMS
 ) -> RecordedFunction:
-    """The function, with its program for each platform, or one line that says why there is none.
+    """The function, with its program for the platform, or one line that says why there is none.
 
     `function` may be jitted already, or a jax.stages.Traced or Lowered, which takes no arguments. Arguments are real
     arrays, jax.ShapeDtypeStructs, or their shapes as a SPEC has them ("f32[8,4]"); others are static unless the jitted
@@ -53,18 +59,23 @@ def lowered_for(
     Raises EntryError for arguments that cannot be found or read, and what tracing the function raises.
     """
     with lowering_elsewhere(), tracing_anew():
-        traced = _traced(function, args, kwargs, dims)
-        found = {platform: _program(traced, platform) for platform in platforms}
+        traced = _traced(function, args, kwargs, platform, dims)
+        program = _program(traced, platform)
+    recorded = _function(traced)
     return replace(
-        _function(traced),
+        recorded,
+        plain=traced.plain,
         compilations=(
             Compilation(
                 number=0,
                 called=None,
                 arguments=_arguments(traced),
                 static=_static(traced),
-                programs={platform: one for platform, one in found.items() if isinstance(one, bytes)},
-                failures={platform: one for platform, one in found.items() if isinstance(one, str)},
+                spec=traced.spec,
+                programs={platform: program} if isinstance(program, bytes) else {},
+                failures={platform: program} if isinstance(program, str) else {},
+                x64=has_x64(),
+                module_line=_module_line(recorded.defined),
             ),
         ),
     )
@@ -79,7 +90,7 @@ def optimized(compiled: Any) -> tuple[str, str]:
     return (name[1].removeprefix("jit_") if name else "main"), text
 
 
-def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Dims) -> _Traced:
+def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platform: str, dims: Dims) -> _Traced:
     import jax
 
     stages = tuple(getattr(jax.stages, name) for name in ("Traced", "Lowered") if hasattr(jax.stages, name))
@@ -93,15 +104,18 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims:
         check(function, named.called, (args, kwargs))
     elif dims:
         raise EntryError("dims are for the annotations of a function that is given no arguments, and here are some")
+    plain = leads_to(function)
     function, bound, bound_by_name = libraries.unbound(function)
     args, kwargs = (*bound, *args), {**bound_by_name, **kwargs}
     by_place, by_name = libraries.mapped(_leaf, (args, kwargs))
     static = [i for i, value in enumerate(by_place) if not has_array(value)]
     names = [name for name, value in by_name.items() if not has_array(value)]
     return _Traced(
-        arguments.traced(function, (by_place, by_name)),
+        as_where_it_runs(partial(arguments.traced, function, (by_place, by_name)), platform),
         call_of(function, by_place, by_name, static, names),
         tuple(sharding_text(one.sharding) for one in jax.tree.leaves((by_place, by_name)) if is_array(one)),
+        plain=plain,
+        spec=spec_of(by_place, by_name) if plain else None,
     )
 
 
@@ -131,6 +145,10 @@ def _function(traced: _Traced) -> RecordedFunction:
         return function_of(None, _name(traced.stage), None, "user")
     path, _, line = call.defined.rpartition(":")
     return function_of(call, call.name, Place(path, int(line), call.name, call.column) if path else None, "user")
+
+
+def _module_line(defined: Place | None) -> int:
+    return module_line(frames_of(inspect.currentframe()), defined.path) if defined else 0
 
 
 def _name(stage: Any) -> str:

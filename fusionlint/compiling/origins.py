@@ -103,6 +103,11 @@ def called_at(frames: Frames) -> Place | None:
     return theirs
 
 
+def module_line(frames: Frames, path: str) -> int:
+    """The line that runs outside of all functions in the file at `path`; 0 where none does."""
+    return next((line for code, line in frames if code.co_name == "<module>" and code.co_filename == path), 0)
+
+
 def called_from(frames: Frames) -> Place | None:
     """The user's line that called the library which then called the user's innermost line, if one did. What a whole
     program runs under (absl, click, hydra) is called by a module's own line, and has nothing to do with jax."""

@@ -159,7 +159,8 @@ def compile_job(
         mesh = meshes.mesh_of(axes, loading.module(entry)) if axes else None
         given = arguments.abstract(entry, function, sharding, dims, mesh)
     with blaming("trace", entry, meant_as_shape(given)), timed() as trace_seconds:
-        traced = _traced(function, given, axes, mesh, target)
+        trace = partial(meshes.traced, function, given, mesh) if axes else partial(arguments.traced, function, given)
+        traced = as_where_it_runs(trace, target.platform)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
     with blaming("lower", entry), timed() as lower_seconds:
         lowered = meshes.lowered(traced, target, entry.name) if axes else lower(traced, target, sharding)
@@ -181,19 +182,6 @@ def compile_job(
         "compile_seconds": compile_seconds,
         "memory": memory,
     }
-
-
-def _traced(function: loading.Function, given: Any, axes: Axes, mesh: Any, target: Target) -> Any:
-    """The function as it is traced where it runs; as here, if what it chooses there asks for devices."""
-
-    def trace() -> Any:
-        return meshes.traced(function, given, mesh) if axes else arguments.traced(function, given)
-
-    try:
-        with as_where_it_runs(target):
-            return trace()
-    except Exception:  # noqa: BLE001 - if it is not that, it comes again
-        return trace()
 
 
 def lower(traced: Any, target: Target, sharding: Any) -> Any:

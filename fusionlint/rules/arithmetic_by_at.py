@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import Part, Write, at_write, constant, first_axis, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.passed_over import is_short
+from fusionlint.patterns.compiled.known_places import is_of_a_part
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -25,6 +27,10 @@ from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
 # What leaves a number as it is, with the operator that says so.
@@ -37,6 +43,10 @@ _LONG = 30
 # The measured pairs of the page: what a scatter changes, what is divided by ones, what a GPU fuses all the same, and
 # what is changed in steps.
 _CHANGED, _BY_ONES, _FUSED, _IN_STEPS = range(4)
+_WITH_ALL = (
+    "the same with every element, by a number that changes nothing elsewhere: x * jnp.where(jnp.arange(n) < k, c, 1); "
+    "it fuses with what makes x and with what reads it"
+)
 
 
 @rule.source("Call", calls=tuple(f".at.{method}" for method in (*_NEUTRAL, *_CHOICES)))
@@ -74,6 +84,18 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     elif not is_fused or not is_worked_on_alone(node, source):
         what, pair = f"{what}, which fuses with nothing after it", _CHANGED
     yield source.finding(node, what, write=_instead(write, source), edits=_fix(write, source), pair=pair)
+
+
+@rule.barrier
+def part_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into arithmetic with a number at known places, comes out of it, or says whether they are there."""
+    return _WITH_ALL if is_of_a_part(barrier, module) else None
+
+
+@rule.barrier(pair=_FUSED)
+def part_that_a_gpu_fuses(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same, which a TPU moves out and in wherever it stands."""
+    return part_of_each_row(barrier, module)
 
 
 def _is_along_a_later_axis(write: Write) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_fresh, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.compiled.known_places import is_set_at_known_places
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
@@ -18,6 +20,10 @@ from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -56,6 +62,14 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=_chosen(write, mask, source) + unless,
         pair=_ANYWHERE if _is_for_all(write, source) else _PACKED,
     )
+
+
+@rule.barrier
+def set_at_known_places(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What goes into a scatter to places that are a constant of the program, or comes out of it."""
+    if not is_set_at_known_places(barrier, module):
+        return None
+    return "jnp.where(mask, new, x), with the mask of those places, which are known here: it fuses with what makes x"
 
 
 def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
+from fusionlint.patterns.compiled.edges import are_edges
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.runs.under import under_vmap
@@ -24,9 +26,17 @@ from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
+
 rule = Rule(__name__, harm="fusion")
 
 _LONG = 30
+_ALL_EDGES = (
+    "one jnp.where of all edges, by jnp.arange(n) == 0 and == n - 1, or jnp.pad of the inner part: it fuses with what "
+    "computes the array"
+)
 
 
 @rule.source("Call", calls=WRITES)
@@ -58,6 +68,18 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         edits=joined.edits if joined is not None else (),
         pair=pair,
     )
+
+
+@rule.barrier
+def edge_after_edge(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The array between two writes of an edge."""
+    return _ALL_EDGES if are_edges(barrier, module) else None
+
+
+@rule.barrier(pair=1)
+def ends_of_a_vector(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same, of what elementwise work makes and reads."""
+    return edge_after_edge(barrier, module)
 
 
 def _is_worked_on(writes: Sequence[Write], source: Source) -> bool:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.compiled.one_hots import is_summed_along_classes
 from fusionlint.patterns.operations.one_hot import MAKERS, making_one_hots, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -46,3 +52,11 @@ def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     index = index if isinstance(found.index, cst.Name | cst.Attribute | cst.Call) else f"({index})"
     write = f"{numpy}.arange({classes}) >= {index}[..., None]"
     yield source.finding(node, "a running sum finds out which places come after one", write=write)
+
+
+@rule.barrier
+def one_hot_summed(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory where such a sum begins."""
+    if not is_summed_along_classes(barrier, module):
+        return None
+    return "jnp.arange(n) >= i[..., None] for the running sum of a one-hot: a comparison fuses with what reads it"

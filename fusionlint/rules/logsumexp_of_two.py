@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.compiled.of_two import is_logsumexp_of_two
 from fusionlint.patterns.operations.join import axis, parts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -42,6 +48,20 @@ def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=text,
         edits=(source.replace(node, text),) if made is argument(node, 0, "a") else (),
     )
+
+
+@rule.barrier
+def joined_to_be_summed(barrier: Barrier, module: hlo.Module) -> str | None:
+    """What crosses memory for a maximum and a sum over two arrays in one."""
+    if not is_logsumexp_of_two(barrier, module):
+        return None
+    return "jnp.logaddexp(a, b), with a zero for one of them jax.nn.softplus: it is elementwise, and fuses"
+
+
+@rule.barrier(pair=1)
+def joined_with_a_zero(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The same."""
+    return joined_to_be_summed(barrier, module)
 
 
 def _made(node: cst.Call, source: Source) -> cst.Call | None:

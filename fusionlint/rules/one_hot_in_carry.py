@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.functions import parameters
+from fusionlint.patterns.compiled.one_hots import is_handed_on_for_a_product
 from fusionlint.patterns.loops.step_writes import carried, result
 from fusionlint.patterns.operations.one_hot import ONE_HOTS, factors, one_hot
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
+
+if TYPE_CHECKING:
+    from fusionlint.hlo import parse as hlo
+    from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
 
@@ -42,6 +48,14 @@ def multiplied_in_the_next_step(node: cst.Call, source: Source) -> Iterator[Find
         "the next step multiplies zeros with all of its weights, to pick the row of one token",
         write=f"hand on `{source.code(found.index)}`, and take its row, nn.Embed(n, features)(token) or w[token]",
     )
+
+
+@rule.barrier
+def one_hot_handed_on(barrier: Barrier, module: hlo.Module) -> str | None:
+    """The one-hot on its way to the next step."""
+    if not is_handed_on_for_a_product(barrier, module):
+        return None
+    return "carry the token, and take its row in the next step, w[token], or nn.Embed for the layer"
 
 
 def _handed_over(node: cst.Call, function: cst.FunctionDef, source: Source) -> cst.Name | None:

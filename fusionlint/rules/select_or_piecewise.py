@@ -35,6 +35,7 @@ _BY_LOOPS = (
 # A nest of more is no longer easy to read.
 _MOST = 4
 # A suggestion longer than this says less than its outline.
+_STACKED = ("/concatenate", "/stack")  # what jax calls to put arrays side by side
 _LONG = 100
 
 
@@ -88,9 +89,13 @@ def _finds_first(module: hlo.Module, fusion: hlo.Instruction) -> bool:
 
 
 def _stacks_conditions(step: hlo.Instruction, work: Mapping[str, hlo.Instruction]) -> bool:
-    """Whether truth values are put side by side one by one: an argmax of longer ones, joined, is the user's own."""
-    if step.opcode != "concatenate" or step.shape.dtype != "pred":
+    """Whether truth values are put side by side one by one, which a TPU widens for it: an argmax of longer ones,
+    joined, is the user's own."""
+    if step.shape.dtype != "pred" or step.opcode not in ("concatenate", "pad"):
         return False
+    if step.opcode == "pad":
+        sizes = zip(work[step.operands[0]].shape.dims, step.shape.dims, strict=True)
+        return step.op_name.endswith(_STACKED) and all(part in (1, whole) for part, whole in sizes)
     return all(work[name].shape.dims[axis] == 1 for name in step.operands for axis in axes_joined(step))
 
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.compilers
 CODE = """
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 def columns_needed_between(state, x):
     moved = state.at[:, 0].set(x)
@@ -286,6 +287,76 @@ def rows_changed_and_summed(rows, places):
 
 def until_done(x):
     return jax.lax.while_loop(lambda x: x.sum() > 1.0, lambda x: x * 0.9, x)
+
+def one_edge(u):
+    return jnp.cumsum(jnp.sin(u).at[0].set(0.0), axis=0)
+
+def edge_and_row(u):
+    u = jnp.sin(u).at[0].set(0.0)
+    return jnp.cumsum(u.at[7].set(1.0), axis=0)
+
+def inner_part_and_edges(x):
+    change = jnp.zeros_like(x).at[1:-1].set(x[2:] - 2.0 * x[1:-1] + x[:-2])
+    change = change.at[0].set(x[1] - x[0]).at[-1].set(x[-2] - x[-1])
+    return x + 0.1 * change
+
+def edges_of_few_columns(u, x):
+    return jnp.cumsum(jnp.sin(u).at[:, 0].set(x).at[:, -1].set(x), axis=0)
+
+def rows_worked_on(x, scale):
+    return jnp.tanh(x).at[:3].multiply(scale) + 1.0
+
+def part_added(x, part):
+    return jnp.tanh(x).at[:, :3].add(part) + 1.0
+
+def column_of_data(x, i):
+    return jnp.tanh(x).at[:, i].multiply(2.0) + 1.0
+
+def last_column_divided(x):
+    return jnp.tanh(x).at[:, -1].divide(2.0) + 1.0
+
+def gradient_of_a_part(x):
+    return jax.grad(lambda x: (jnp.sin(x)[:, :3] * 2.0).sum())(x)
+
+def few_known_places(x, v):
+    return jnp.tanh(x).at[jnp.array([1, 5, 9])].set(v) * 2.0
+
+def mask_of_an_argument(x, v):
+    return x.at[np.arange(64) % 3 == 0].set(v)
+
+def of_three(a, b, c):
+    return jnp.exp(jax.nn.logsumexp(jnp.stack([a, b, c]), axis=0)).sum(-1)
+
+def of_given_pairs(x):
+    return jnp.cumsum(jax.nn.logsumexp(x, axis=-1))
+
+def softmax_of_two(a, b):
+    return jnp.cumsum(jax.nn.softmax(jnp.stack([a - 1.0, b - 1.0]), axis=0), axis=1)
+
+def counted_before(expert):
+    mask = jax.nn.one_hot(expert % 64, 64)
+    return jnp.cumsum(mask, axis=0) * mask
+
+def of_weights(labels, w):
+    return jnp.cumsum(w * jax.nn.one_hot(labels, 1024), axis=-1)
+
+def tokens_of_the_data(h, tokens, w):
+    def step(carry, token):
+        h, last = carry
+        h = jnp.tanh(last @ w + h)
+        return (h, jax.nn.one_hot(token, 1000)), h.sum()
+    return jax.lax.scan(step, (h, jax.nn.one_hot(tokens[0], 1000)), tokens)
+
+def one_hot_joined(h, w):
+    def step(carry, _):
+        h, last = carry
+        h = jnp.tanh(jnp.concatenate([h, last], axis=-1) @ w)
+        token = jnp.argmax(h, axis=-1)
+        return (h, jax.nn.one_hot(token, 256)), token
+    return jax.lax.scan(step, (h, jnp.zeros((64, 256))), None, length=32)
+
+def ranks_of_joined(x, y):
+    return jnp.argmax(jnp.concatenate([x > 0, y > 0]), axis=0)
 """
 SILENT = {
     "columns_needed_between(f32[1024,4], f32[1024])": "columns-by-at-set",
@@ -357,6 +428,25 @@ SILENT = {
     "grids_that_are_kept(i32[256])": "grid-per-element",
     "rows_changed_and_summed(f32[256,64], i32[256])": "grid-per-element",
     "until_done(f32[64])": "scan-without-unroll",
+    "one_edge(f32[64,64])": "boundary-writes",
+    "edge_and_row(f32[64,64])": "boundary-writes",
+    "inner_part_and_edges(f32[64,128])": "boundary-writes",
+    "edges_of_few_columns(f32[64,8], f32[64])": "boundary-writes",
+    "rows_worked_on(f32[4096,30], f32[])": "arithmetic-by-at",
+    "part_added(f32[4096,30], f32[4096,3])": "arithmetic-by-at",
+    "column_of_data(f32[4096,30], i32[])": "arithmetic-by-at",
+    "last_column_divided(f32[4096,30])": "arithmetic-by-at",
+    "gradient_of_a_part(f32[4096,30])": "arithmetic-by-at",
+    "few_known_places(f32[64,64], f32[3,64])": "at-set-by-mask",
+    "mask_of_an_argument(f32[64,64], f32[22,64])": "at-set-by-mask",
+    "of_three(f32[64,512], f32[64,512], f32[64,512])": "logsumexp-of-two",
+    "of_given_pairs(f32[4096,2])": "logsumexp-of-two",
+    "softmax_of_two(f32[64,512], f32[64,512])": "logsumexp-of-two",
+    "counted_before(i32[1024])": "cumsum-of-one-hot",
+    "of_weights(i32[1024], f32[1024,1])": "cumsum-of-one-hot",
+    "tokens_of_the_data(f32[64,256], i32[32,64], f32[1000,256])": "one-hot-in-carry",
+    "one_hot_joined(f32[64,256], f32[512,256])": "one-hot-in-carry",
+    "ranks_of_joined(f32[32,512], f32[32,512])": "select-or-piecewise",
 }
 
 

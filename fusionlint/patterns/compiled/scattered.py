@@ -36,7 +36,7 @@ def scatters_at(barrier: Barrier, module: hlo.Module) -> Iterator[Made]:
 
 def is_diagonal(scatter: Made, module: hlo.Module) -> bool:
     """Whether both places, on axes that are as long as there are places, count from zero on."""
-    axes = _axes(scatter.step)
+    axes = places_axes(scatter.step)
     dims = scatter.step.shape.dims
     counts = _counted(scatter, module)
     return len(axes) == 2 and counts == [dims[axes[0]], dims[axes[1]]] and counts[0] == counts[1]
@@ -54,7 +54,7 @@ def axes_of_one_place(scatter: Made, module: hlo.Module) -> int:
     if made_by(scatter.step, module) != "set":
         return 0
     dims, counts = scatter.step.shape.dims, _counted(scatter, module)
-    if _axes(scatter.step) != [*range(len(dims))] or len(counts) != len(dims):
+    if places_axes(scatter.step) != [*range(len(dims))] or len(counts) != len(dims):
         return 0
     free = sum(count is None for count in counts)
     before = len(dims) - free
@@ -65,7 +65,7 @@ def axes_of_one_place(scatter: Made, module: hlo.Module) -> int:
 def puts_most_behind(scatter: Made, module: hlo.Module) -> bool:
     """Whether a scatter sets, at places that are written out, all but a few along one axis of an array of one number,
     or of one that was widened: what jax.numpy.insert does with what stands behind what is inserted."""
-    axes, places, array = _axes(scatter.step), scatter.operand(1, module).step, scatter.operand(0, module)
+    axes, places, array = places_axes(scatter.step), scatter.operand(1, module).step, scatter.operand(0, module)
     if made_by(scatter.step, module) != "set" or len(axes) != 1 or places.opcode != "constant":
         return False
     missing = scatter.step.shape.dims[axes[0]] - places.shape.dims[0]
@@ -84,7 +84,8 @@ def is_of_elementwise_work(scatter: Made, module: hlo.Module) -> bool:
     return is_elementwise(made.kernel, module) or made.step.opcode == "copy"
 
 
-def _axes(scatter: hlo.Instruction) -> list[int]:
+def places_axes(scatter: hlo.Instruction) -> list[int]:
+    """The axes of the array that a place says where on."""
     return [int(axis) for axis in scatter.attributes["scatter_dims_to_operand_dims"].strip("{}").split(",") if axis]
 
 
@@ -112,7 +113,7 @@ def is_grid_of_each(barrier: Barrier, module: hlo.Module) -> bool:
     if step.opcode != "scatter" or "vmap(" not in step.op_name or len(step.operands) != 3 or is_of_jax(step):
         return False
     scatter = Made(step, made.kernel or step, here)
-    counts, axes = _counted(scatter, module), _axes(step)
+    counts, axes = _counted(scatter, module), places_axes(step)
     uses = [*first_uses(barrier, module)]
     if barrier.returned or len(counts) != len(axes) or not uses or len(barrier.readers) != len(uses):
         return False
