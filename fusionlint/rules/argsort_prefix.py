@@ -206,7 +206,7 @@ def _subscripted(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
 def _is_of_a_leaf(count: cst.BaseExpression | None, source: Source) -> bool:
     """Whether a number is computed of what a `jax.tree.map` hands the function around: leaves of trees are arrays."""
     function = source.function(count) if count is not None else None
-    if count is None or function is None:
+    if count is None or not isinstance(function, cst.FunctionDef):
         return False
     mapped = (argument(call, 0, "f") for call in source.calls_of(TREE_MAPS) if isinstance(call, cst.Call))
     is_mapped = any(isinstance(one, cst.Name) and one.value == function.name.value for one in mapped)
