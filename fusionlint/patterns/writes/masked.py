@@ -28,13 +28,15 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.broken import in_one_line
+from fusionlint.patterns.code.calls import argument, as_operand
 from fusionlint.patterns.code.elementwise import operands
-from fusionlint.patterns.code.layout import in_parts, in_place_of
+from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.counted import counted_once
@@ -55,6 +57,7 @@ _INTS = regex(r"(^|\.)u?int\w*$")
 _MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
 # What is called as a length is.
 _LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
+_TRUTH = regex(r"_?(is|has|can|did|was)_")
 # An array that is written with more than this is not written twice.
 _LONG = 60
 
@@ -83,7 +86,7 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     calls = [group[-1].call for group in groups]
     edits = [source.replace(call, text) for call, text in zip(calls, texts, strict=True)]
     told = [*counted_once(writes, [group[0].array for group in groups], edits, source)]
-    laid_out = [in_place_of(call, in_parts(told.pop(0).text), source) for call in calls]
+    laid_out = [in_place_of(call, told.pop(0).text, source) for call in calls]
     return (*laid_out, *told)  # a line before them, if any
 
 
@@ -109,8 +112,8 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
         if found is None:
             return None
         text = found
-        is_kept = is_kept and _keeps_the_dtype(write, array)
-    is_sum = not text.startswith(f"{jnp}.where(")
+        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or _keeps_the_dtype(write, array))
+    is_sum = not text.startswith((f"{jnp}.where(", f"{jnp}.logical_or("))
     if not is_kept:
         dtype = f"{array.text}.dtype" if array.is_named else array.dtype
         return f"({text}).astype({dtype})" if is_sum else f"{text}.astype({dtype})"
@@ -153,8 +156,11 @@ def _dtype(fresh: cst.Call, source: Source) -> str:
 
 
 def _keeps_the_dtype(write: Write, array: _Array) -> bool:
-    """Whether a number that is written out is of the kind that the array holds: a truth value goes with any."""
+    """Whether a number that is written out is of the kind that the array holds: a truth value goes with any, and what
+    is new and of no dtype in particular is of the widest there is, of anything but complex numbers."""
     value = write.value
+    if array.dtype == "float" and value is not None:
+        return not any(isinstance(part, cst.Imaginary) for part in inside(value))
     if isinstance(value, cst.Name) and value.value in ("True", "False"):
         return write.method == "set"
     if not _is_written_out(value):
@@ -178,6 +184,9 @@ def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) ->
     if mask is None or value is None or len(write.call.args) != 1:
         return None
     if write.method == "set":
+        flag = _flag_beside_what_is_there(write, source)
+        if flag is not None:
+            return f"{jnp}.logical_or({text}, {mask if ' & ' in mask else f'({mask})'} & {flag})"
         return f"{jnp}.where({mask}, {value}, {text})"
     sign, nothing = _SIGNS.get(write.method, ("", ""))
     if not sign or (_is_read_back(write, source)):
@@ -185,6 +194,28 @@ def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) ->
     is_sum = sign in "+-"
     before = text if is_sum or not _is_a_sum(text, jnp) else f"({text})"
     return f"{before} {sign} {jnp}.where({mask}, {value}, {nothing})"
+
+
+def _flag_beside_what_is_there(write: Write, source: Source) -> str | None:
+    """`flag` of `x.at[i].set(jnp.logical_or(x[i], flag))`, in brackets where that takes some: one truth value, which
+    goes to where the mask is."""
+    match write.value:
+        case cst.Call(args=[cst.Arg(value=there, keyword=None), cst.Arg(value=flag, keyword=None)]) as call:
+            if not source.calls(call, "jax.numpy.logical_or") or not isinstance(there, cst.Subscript):
+                return None
+        case _:
+            return None
+    place = [source.code(part) for part in write.index]
+    is_there = source.code(there.value) == source.code(write.array)
+    if not is_there or [source.code(part) for part in elements(there.slice)] != place or not _is_a_truth(flag, source):
+        return None
+    return as_operand(flag, in_one_line(source.code(flag)))
+
+
+def _is_a_truth(flag: cst.BaseExpression, source: Source) -> bool:
+    """Whether this compares, or is called as what is true or not is."""
+    meant = source.meant(flag)
+    return is_mask(meant, source) or (isinstance(flag, cst.Name) and _TRUTH.match(flag.value) is not None)
 
 
 def _is_a_sum(text: str, jnp: str) -> bool:
@@ -229,9 +260,10 @@ def _counted(axis: int, array: _Array, jnp: str) -> str | None:
 
 
 def _length(axis: int, array: _Array) -> str | None:
-    if array.is_named:
+    size = array.sizes[axis] if -len(array.sizes) <= axis < len(array.sizes) else None
+    if array.is_named and not (size or "").isdigit():
         return f"{array.text}.shape[{axis}]"
-    return array.sizes[axis] if -len(array.sizes) <= axis < len(array.sizes) else None
+    return size
 
 
 def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source) -> str | None:
@@ -239,7 +271,8 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
         return None
     number = constant(part)
     if number is not None and number < 0:
-        return f"{counted} == {_length(axis, array)} - {-number}"
+        length = _length(axis, array) or ""
+        return f"{counted} == {int(length) + number if length.isdigit() else f'{length} - {-number}'}"
     if may_be_below_zero(part, source):
         return None
     is_operand = isinstance(
@@ -293,7 +326,7 @@ def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
     if value is None or isinstance(value, cst.List | cst.Tuple | cst.GeneratorExp):
         return None
     told_apart = [i for i, part in enumerate(write.index) if not is_whole(part)]
-    text = source.code(value)
+    text = in_one_line(source.code(value))
     if value.lpar and "\n" in text:
         text = f"({text})"
     if _is_written_out(value) or is_a_number(value, source) or kind(value, source) == "scalar":
@@ -310,7 +343,7 @@ def _with_all(write: Write, text: str, source: Source) -> str:
     """The value made of all of the array in place of what it reads at the place, `f(x)` for `f(x[i])`, where each step
     on the way is elementwise."""
     for read in _reads_of_the_place(write, source):
-        pattern = rf"(?<![\w.]){re.escape(source.code(read))}"
+        pattern = rf"(?<![\w.]){re.escape(in_one_line(source.code(read)))}"
         text = re.sub(pattern, source.code(read.value).replace("\\", r"\\"), text)
     return text
 

@@ -13,8 +13,8 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, names_read
-from fusionlint.patterns.code.layout import in_parts, in_place_of
-from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.layout import in_place_of
+from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.source.tree import Source
@@ -59,7 +59,8 @@ def as_one(writes: Sequence[Write], text: str, source: Source, *, new: cst.Name 
     gone = [whole_line(line, source) for line in [*([made] if made else []), *assigned]]
     if None in gone:
         return ()
-    return (*(Edit(where, "") for where in gone if where is not None), in_place_of(last, in_parts(text), source))
+    taken = without_gaps([Edit(where, "") for where in gone if where is not None], source)
+    return (*taken, in_place_of(last, text, source))
 
 
 def _line(call: cst.Call, source: Source) -> cst.Assign | None:

@@ -28,7 +28,7 @@ from fusionlint.patterns.code.at import (
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.layout import Part as Code
-from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
@@ -89,7 +89,7 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
         called = Called(f"{jnp}.concatenate", [in_a_list(*listed), *([f"axis={axis}"] if axis else [])])
     made = source.meant(root(writes[0]))
     is_exact = joined.is_sure and source.calls(made, *_STRONG) and all(write.method == "set" for write in writes)
-    return Rebuilt(called, (in_place_of(writes[-1].call, called, source), *steps.edits), is_exact)
+    return Rebuilt(called, (in_place_of(writes[-1].call, called, source), *without_gaps(steps.edits, source)), is_exact)
 
 
 class _Place(NamedTuple):
