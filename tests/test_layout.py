@@ -142,5 +142,5 @@ def test_a_sum_that_is_too_long_has_a_line_for_each_operand() -> None:
         f"@jax.jit\ndef f(x: jax.Array, {LONG}: float):\n    y = x.at[0].mul({LONG})\n    y = y.at[0].add(1 / {LONG})\n"
     )
     assert fixed("chained-at-set", f"{code}    return y\n").endswith(
-        f"    y = x.at[0].set(\n        x[0] * {LONG}\n        + 1 / {LONG},\n    )\n    return y\n"
+        f"    y = x.at[0].set(\n        x[0] * {LONG}\n        + 1 / {LONG}\n    )\n    return y\n"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from itertools import pairwise
 from typing import NamedTuple
 
 from fusionlint.lazily import regex
@@ -31,7 +32,7 @@ class Stands(Enum):
 
 
 class _Bracket(NamedTuple):
-    """Where brackets begin and end, and each of what they hold."""
+    """Where brackets begin and end, and each of what they hold; of several a comma can stand behind the last."""
 
     start: int
     end: int
@@ -87,7 +88,7 @@ class Lines(NamedTuple):
         for one in brackets:
             opened, closed = code[one.start], code[one.end - 1]
             parts = [part for part in one.parts if part]  # behind the last comma there may be none
-            last = "," if len(parts) > 1 or opened == "(" else ""  # x[i,] is read as x[(i,)]
+            last = "," if len(parts) > 1 else ""
             lines = f",{self.end}".join(inner + self.of(part, inner, len(inner), 1, Stands.ALONE) for part in parts)
             made += f"{code[done : one.start]}{opened}{self.end}{lines}{last}{self.end}{blanks}{closed}"
             done = one.end
@@ -103,7 +104,7 @@ class Lines(NamedTuple):
     def _behind_its_operator(self, part: str, blanks: str, behind: int) -> str:
         operator, blank, operand = part.partition(" ")
         if not blank or _parsed(operator) is not None or _parsed(operand) is None:
-            return self.of(part, blanks, len(blanks), behind, Stands.BEHIND)
+            return self.of(part, blanks, len(blanks), behind, Stands.ALONE)
         before = len(blanks) + len(operator) + 1
         return f"{operator} {self.of(operand, blanks, before, behind, Stands.ALONE)}"
 
@@ -173,10 +174,13 @@ def _brackets(node: ast.expr, code: str, at: _Characters) -> Iterator[_Bracket]:
         case ast.Attribute(value=above):
             pass
         case _:
+            if code[before - 1 : before] == "(" and code[end : end + 1] == ")" and end + 1 < len(code):  # (a + b).f()
+                yield _Bracket(before - 1, end + 1, [code[before:end]])
             return
     if above is not None:
         yield from _brackets(above, code, at)
         before = at(above.end_col_offset)
+        before += code[before:].startswith(")")  # (a + b)
     if inner and not any(isinstance(one, ast.GeneratorExp) for one in inner):  # whose brackets are those of the call
         start = code.index("[" if not isinstance(node, ast.Call) else "(", before)
         commas = [code.index(",", at(one.end_col_offset)) for one in inner[:-1]]
@@ -188,7 +192,7 @@ def _operands(node: ast.expr, code: str, at: _Characters) -> list[int]:
     """Where the operands of a sum, a product or the like begin, each with its operator but the first."""
     match node:
         case ast.BoolOp(values=values):
-            pairs = [*zip(values, values[1:], strict=False)]
+            pairs = [*pairwise(values)]
         case ast.BinOp(op=operator):
             level = next((level for level in _LEVELS if isinstance(operator, level)), ())
             pairs = _pairs(node, level, code, at)

@@ -18,6 +18,8 @@ _WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
 # What stands in these is not in brackets.
 _STATEMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr)
+# The first block of a file that is moved to the right by two.
+_BY_TWO = regex(r"  ((def|return|if|for|with)\b|\w+ = )")
 _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
 _BLANKS = regex(r"[ \t]*")
 _UNITS = ("  ", "    ", "\t")
@@ -70,7 +72,7 @@ def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
     within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
     unit = within.removeprefix(_blanks(line))
-    style = _Style(unit if unit in _UNITS else "\t" if line.startswith("\t") else "    ", end_of(line), width(source))
+    style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
     stands = Stands.BEHIND if node.lpar or not isinstance(source.parent(node), _STATEMENTS) else Stands.OPEN
     return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
 
@@ -80,9 +82,16 @@ def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> st
     own where it would be too long."""
     line = source.line(source.location(node).line)
     blanks = _blanks(line)
-    unit = "\t" if line.startswith("\t") else "  " if len(blanks) % 4 else "    "
+    unit = _unit(line, source)
     before = len(blanks) + len(name) + len(" = ")
     return f"{name} = {_Style(unit, end_of(line), width(source)).laid_out(called, blanks, before, 0, Stands.OPEN)}"
+
+
+def _unit(line: str, source: Source) -> str:
+    """What a block of the file is further to the right than the one around it."""
+    if line.startswith("\t"):
+        return "\t"
+    return "  " if any(map(_BY_TWO.match, source.pieces.lines)) else "    "
 
 
 def width(source: Source) -> int:

@@ -35,12 +35,15 @@ from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.counted import counted_once
-from fusionlint.patterns.writes.into_new import axes_of
+from fusionlint.patterns.writes.into_new import axes_of, filled_with
 from fusionlint.patterns.writes.into_new import is_one as is_called_one
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
@@ -107,12 +110,15 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
     if array is None:
         return None
     text, is_kept = array.text, True
+    told = [part for part in group[0].index if not is_whole(part)]
+    if not array.is_named and group[0].method == "set" and len(told) == len(array.sizes):
+        text = filled_with(begun, source)  # the mask is as large as the array
     for write in group:
         found = _masked(write, text, array, jnp, source)
         if found is None:
             return None
         text = found
-        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or _keeps_the_dtype(write, array))
+        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or _keeps_the_dtype(write, array, source))
     is_sum = not text.startswith((f"{jnp}.where(", f"{jnp}.logical_or("))
     if not is_kept:
         dtype = f"{array.text}.dtype" if array.is_named else array.dtype
@@ -131,7 +137,15 @@ def _array(array: cst.BaseExpression, begun: Write, source: Source) -> _Array | 
         sizes, dtype = tuple(_sizes(fresh, source)), _dtype(fresh, source)
     if not is_named and (array is not fresh or not sizes or not dtype):
         return None
-    return _Array(text, is_named, len(sizes) or axes_of(begun, source), sizes, dtype)
+    return _Array(text, is_named, len(sizes) or axes_of(begun, source) or _axes_seen(root(begun), source), sizes, dtype)
+
+
+def _axes_seen(array: cst.BaseExpression, source: Source) -> int | None:
+    """How many axes an array is said, or seen, to have."""
+    said = axes_said(array, source) if isinstance(array, cst.Name) else None
+    if said is not None and not any(axis[:1] in ("*", ".") for axis in said):
+        return len(said)
+    return 2 if is_matrix(array, source) else None
 
 
 def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
@@ -155,14 +169,17 @@ def _dtype(fresh: cst.Call, source: Source) -> str:
     return "float" if source.calls(fresh, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty") else ""
 
 
-def _keeps_the_dtype(write: Write, array: _Array) -> bool:
-    """Whether a number that is written out is of the kind that the array holds: a truth value goes with any, and what
-    is new and of no dtype in particular is of the widest there is, of anything but complex numbers."""
+def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
+    """Whether what is written is of the kind that the array holds: a truth value goes with any, floats are set in
+    floats, and what is new and of no dtype in particular is as wide as there is, of anything but complex numbers."""
     value = write.value
     if array.dtype == "float" and value is not None:
         return not any(isinstance(part, cst.Imaginary) for part in inside(value))
     if isinstance(value, cst.Name) and value.value in ("True", "False"):
         return write.method == "set"
+    if array.dtype in ("", "float32") or array.dtype.endswith(".float32"):
+        if are_all_alike(source) and (is_float(value, source) or _is_of_the_array(value, write, source)):
+            return True
     if not _is_written_out(value):
         return False
     if _FLOATS.search(array.dtype):
@@ -170,6 +187,14 @@ def _keeps_the_dtype(write: Write, array: _Array) -> bool:
     return _INTS.search(array.dtype) is not None and not any(
         isinstance(part, cst.Float | cst.Divide) for part in inside(value or write.call)
     )
+
+
+def _is_of_the_array(value: cst.BaseExpression | None, write: Write, source: Source) -> bool:
+    """Whether a value is an element of the array itself, or that with a minus."""
+    inner = value.expression if isinstance(value, cst.UnaryOperation) else value
+    element = source.value(inner) if isinstance(inner, cst.Name) else inner
+    is_not = isinstance(value, cst.UnaryOperation) and not isinstance(value.operator, cst.Minus)
+    return isinstance(element, cst.Subscript) and not is_not and source.code(element.value) == dotted(root(write))
 
 
 def _is_written_out(value: cst.BaseExpression | None) -> bool:
