@@ -167,8 +167,8 @@ def _brackets(node: ast.expr, code: str, at: _Characters) -> Iterator[_Bracket]:
             inner = sorted([*args, *keywords], key=lambda one: one.col_offset)
         case ast.Subscript(value=above, slice=index):
             is_in_brackets = code[at(index.col_offset)] == "(" and code[at(index.end_col_offset) - 1] == ")"
-            is_one = not isinstance(index, ast.Tuple) or is_in_brackets or code[end - 2] == ","
-            inner = [index] if is_one else index.elts
+            is_one = is_in_brackets or code[end - 2] == ","
+            inner = index.elts if isinstance(index, ast.Tuple) and not is_one else [index]
         case ast.List(elts=elements):
             inner = elements
         case ast.Attribute(value=above):

@@ -22,8 +22,8 @@ _FLOAT = regex(r"(^|\.)float(32|_)?$")
 _OTHERS = regex(r"float(16|64)|x64|complex|\bhalf\b|[^\w.][\d.]+j\b")
 _MADE = tuple(
     f"jax.numpy.{name}"
-    for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "arctan2", "arccos", "arcsin", "arctan", "mean", "std",
-                 "var", "linspace", "linalg.norm", "float32", "deg2rad", "hypot", "divide", "true_divide")
+    for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "arctan2", "arccos", "arcsin", "arctan", "mean",
+                 "std", "var", "linspace", "linalg.norm", "float32", "deg2rad", "hypot", "divide", "true_divide")
 )  # fmt: skip
 _DRAWN = tuple(
     f"jax.random.{name}" for name in ("normal", "uniform", "truncated_normal", "exponential", "beta", "gamma")
@@ -38,14 +38,14 @@ def are_all_alike(source: Source) -> bool:
 
 
 def is_float(value: cst.CSTNode | None, source: Source, depth: int = _DEPTH) -> bool:
-    """Whether `value` is seen to hold floats: what is divided, a root, a draw, a decimal number and what is made of it."""
+    """Whether `value` is seen to hold floats: what is divided, a root, a draw, a decimal number, what such is in."""
     match value if depth else None:
         case cst.Float():
             return True
-        case cst.Name():
-            return is_float(source.value(value), source, depth - 1)
-        case cst.Attribute():
-            return source.qualified_name(value) in _NUMBERS
+        case cst.Name() as name:
+            return is_float(source.value(name), source, depth - 1)
+        case cst.Attribute() as constant:
+            return source.qualified_name(constant) in _NUMBERS
         case cst.UnaryOperation(operator=cst.Minus() | cst.Plus(), expression=inner):
             return is_float(inner, source, depth)
         case cst.BinaryOperation(operator=cst.Divide()):
@@ -55,8 +55,8 @@ def is_float(value: cst.CSTNode | None, source: Source, depth: int = _DEPTH) -> 
             return is_sum and (is_float(left, source, depth) or is_float(right, source, depth))
         case cst.Subscript(value=whole):
             return isinstance(whole, cst.Name) and is_float(whole, source, depth)
-        case cst.Call():
-            return _is_made(value, source, depth)
+        case cst.Call() as call:
+            return _is_made(call, source, depth)
     return False
 
 

@@ -129,7 +129,11 @@ def _atoms(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpress
 
 
 def _are_called_alike(one: cst.Call, other: cst.Call, source: Source, depth: int) -> bool:
-    if not source.calls(one, *_REDUCES) or source.code(one.func) != source.code(other.func) or len(one.args) != len(other.args):
+    if (
+        not source.calls(one, *_REDUCES)
+        or source.code(one.func) != source.code(other.func)
+        or len(one.args) != len(other.args)
+    ):
         return False
     return all(
         (arg.keyword is None) == (beside.keyword is None)

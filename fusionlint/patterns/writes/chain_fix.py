@@ -7,17 +7,15 @@ say the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import Part, Write, constant, elements, is_literal, is_whole
+from fusionlint.patterns.code.at import Write, constant, elements, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.lengths import are_a_step_apart
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.same_shape import are_of_one_shape, has_an_axis
 from fusionlint.patterns.writes.advice import Form
@@ -29,7 +27,7 @@ from fusionlint.patterns.writes.masked import by_masks, is_one_for_sure
 from fusionlint.patterns.writes.merged import as_one
 from fusionlint.patterns.writes.one_place import once
 from fusionlint.patterns.writes.places import meant
-from fusionlint.patterns.writes.seen import are_apart
+from fusionlint.patterns.writes.seen import never_meet
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -40,7 +38,7 @@ _IN_ANY_ORDER = ("add", "subtract", "min", "max")
 _POSITION = regex(r"(^|[_.])(pos|position|loc|location|coords?)$")
 _LENGTH = regex(r"^(height|width|depth|length|size|num_\w+|n_\w+)$")
 # A name seldom stands for more names than this.
-_DEPTH = 4
+_DEPTH = 8
 
 
 def of_chain(writes: Sequence[Write], form: Form, source: Source, *, is_path: bool) -> tuple[Edit, ...]:
@@ -127,32 +125,24 @@ def _indices(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, .
     codes = [source.code(value) for value in values]
     one = len({*codes}) == 1
     is_all = axes_of(begun_with(writes[0], source), source) == len(writes[0].index)
-    are_arrays = all(kind(value, source) == "array" for value in values) or _are_alike(values, source)
-    are_rows = are_arrays and not any(_is_one_number(value, source) for value in values)
+    are_rows = not any(_is_one_number(value, source) for value in values) and (
+        all(_is_a_row(value, source) for value in values) or _are_alike(values, source)
+    )
     if not is_all and not are_rows and not (one and _is_one_number(values[0], source)):
         return ()
-    if not one and methods == {"set"} and not _are_apart(writes, source):
+    if not one and methods == {"set"} and not never_meet(writes, source):
         return ()
     axes = [[source.code(part) for part in along] for along in zip(*(write.index for write in writes), strict=True)]
     index = ", ".join(axis[0] if len({*axis}) == 1 else f"{jnp}.array([{', '.join(axis)}])" for axis in axes)
     if all(len({*axis}) == 1 for axis in axes):
         return ()
-    value = codes[0] if one else f"{jnp}.{'array' if is_all else 'stack'}([{', '.join(codes)}])"
+    value = codes[0] if one else f"{jnp}.array([{', '.join(codes)}])"
     return as_one(writes, f"{source.code(writes[0].array)}.at[{index}].{writes[0].method}({value}{settings})", source)
 
 
-def _are_apart(writes: Sequence[Write], source: Source) -> bool:
-    """Whether no two are seen to be at one place, as long as the array has two there."""
-    for one, other in combinations(writes, 2):
-        pairs = zip(one.index, other.index, strict=True)
-        if not are_apart(one.index, other.index) and not any(_are_a_step_apart(a, b, source) for a, b in pairs):
-            return False
-    return True
-
-
-def _are_a_step_apart(one: Part, other: Part, source: Source) -> bool:
-    are_places = isinstance(one, cst.BaseExpression) and isinstance(other, cst.BaseExpression)
-    return are_places and are_a_step_apart(one, other, source)
+def _is_a_row(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether a value is an array, or picked out of one: as large as its place, then, and not one number for a row."""
+    return kind(value, source) == "array" or isinstance(source.meant(value), cst.Subscript)
 
 
 def _is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:

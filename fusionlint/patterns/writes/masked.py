@@ -177,9 +177,9 @@ def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
         return not any(isinstance(part, cst.Imaginary) for part in inside(value))
     if isinstance(value, cst.Name) and value.value in ("True", "False"):
         return write.method == "set"
-    if array.dtype in ("", "float32") or array.dtype.endswith(".float32"):
-        if are_all_alike(source) and (is_float(value, source) or _is_of_the_array(value, write, source)):
-            return True
+    may_be_float = array.dtype.rpartition(".")[2] in ("", "float32") and are_all_alike(source)
+    if may_be_float and (is_float(value, source) or _is_of_the_array(value, write, source)):
+        return True
     if not _is_written_out(value):
         return False
     if _FLOATS.search(array.dtype):
