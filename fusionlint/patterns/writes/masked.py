@@ -49,8 +49,9 @@ from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.stands import is_one_place
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import dotted, lines_of
 
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
@@ -61,6 +62,8 @@ _MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
 # What is called as a length is.
 _LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
 _TRUTH = regex(r"_?(is|has|can|did|was)_")
+# One inside the other nobody reads more.
+_DEEP = 5
 # An array that is written with more than this is not written twice.
 _LONG = 60
 
@@ -109,6 +112,8 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
     array = _array(group[0].array, begun, source)
     if array is None:
         return None
+    if len(group) > _DEEP:
+        return None  # nobody reads such a nest
     text, is_kept = array.text, True
     told = [part for part in group[0].index if not is_whole(part)]
     if not array.is_named and group[0].method == "set" and len(told) == len(array.sizes):
@@ -175,17 +180,29 @@ def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
     value = write.value
     if array.dtype == "float" and value is not None:
         return not any(isinstance(part, cst.Imaginary) for part in inside(value))
-    if isinstance(value, cst.Name) and value.value in ("True", "False"):
+    is_true = isinstance(value, cst.Name) and value.value in ("True", "False")
+    if value is not None and (is_true or _is_a_truth(value, source)):
         return write.method == "set"
     may_be_float = array.dtype.rpartition(".")[2] in ("", "float32") and are_all_alike(source)
     if may_be_float and (is_float(value, source) or _is_of_the_array(value, write, source)):
         return True
     if not _is_written_out(value):
         return False
+    if not array.dtype and (_is_no_truth(value) or is_float(root(write), source)):
+        return True
     if _FLOATS.search(array.dtype):
         return True
     return _INTS.search(array.dtype) is not None and not any(
         isinstance(part, cst.Float | cst.Divide) for part in inside(value or write.call)
+    )
+
+
+def _is_no_truth(value: cst.BaseExpression | None) -> bool:
+    """Whether a number that is written out is set in numbers of its own kind: a decimal one in floats, -1 and 2 in what
+    holds no truth values."""
+    parts = [*inside(value)] if value is not None else []
+    return any(isinstance(part, cst.Float | cst.Minus) for part in parts) or any(
+        isinstance(part, cst.Integer) and part.evaluated_value > 1 for part in parts
     )
 
 
@@ -309,8 +326,33 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
 def is_one_for_sure(part: cst.BaseExpression, source: Source) -> bool:
     """Whether a place is seen to be one number, and not only called by a letter as numbers are."""
     letters = [name for name in names_read(part) if len(name.value) == 1 and source.value(name) is None]
+    if _is_of_a_class(part, source):
+        return True
     is_one = is_one_place(part, source) or (in_environment(part, source) and is_called_one(part, source))
     return is_one and not _is_called_many(part) and all(_is_counted(name, source) for name in letters)
+
+
+def _is_of_a_class(part: cst.BaseExpression, source: Source) -> bool:
+    """Whether a class of the file says which number this is, `Yaku.RIICHI`, with `RIICHI = 6` in `class Yaku`."""
+    match part:
+        case cst.Attribute(value=cst.Name(owner), attr=cst.Name(field)):
+            scopes = [scope for scope in source.facts.raw.classes if last_name(scope) == owner]
+            classes = (source.definition(scope) for scope in scopes)
+            lines = (line for each in classes if isinstance(each, cst.ClassDef) for line in lines_of(each))
+            return any(_is_number_of(field, line) for line in lines)
+    return False
+
+
+def _is_number_of(field: str, line: cst.CSTNode) -> bool:
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=cst.Integer())
+                | cst.AnnAssign(target=cst.Name(name), value=cst.Integer())
+            ]
+        ):
+            return name == field
+    return False
 
 
 def _is_called_many(part: cst.BaseExpression) -> bool:

@@ -17,7 +17,6 @@ from fusionlint.patterns.code.at import (
     Write,
     constant,
     elements,
-    inside,
     is_fresh,
     is_literal,
     is_whole,
