@@ -6,6 +6,7 @@ import pytest
 
 from fusionlint.source.fixing import fix_text
 from fusionlint.source.judging import check_text
+from fusionlint.source.reading import read_facts
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import join
 
@@ -81,37 +82,23 @@ def test_a_nest_has_an_argument_a_line_where_one_line_would_be_long() -> None:
     )
 
 
-def test_code_of_several_lines_moves_with_the_nest() -> None:
-    code = """def f(x, y):
+def test_code_of_several_lines_is_laid_out_anew() -> None:
+    code = f"""def f(x, {LONG}):
   return jnp.select(
-      [
-          jnp.logical_or(
-              x < 0,
-              y < 0,
-          ),
-          x
-          == y,
-      ],
-      [x, y],
-  )
-"""
-    assert (
-        fixed("select-or-piecewise", code.replace("      ", "    "))
-        == """def f(x, y):
-  return jnp.where(
-    jnp.logical_or(
-      x < 0,
-      y < 0,
-    ),
-    x,
-    jnp.where(
+    [
+      jnp.logical_or(
+        x < 0,
+        {LONG} < 0,
+      ),
       x
-      == y,
-      y,
-      0,
-    ),
+      == {LONG},
+    ],
+    [x, {LONG}],
   )
 """
+    assert fixed("select-or-piecewise", code) == (
+        f"def f(x, {LONG}):\n  return jnp.where(\n    jnp.logical_or(x < 0, {LONG} < 0),\n    x,\n    jnp.where(\n"
+        f"      x == {LONG},\n      {LONG},\n      0,\n    ),\n  )\n"
     )
 
 
@@ -149,3 +136,29 @@ def test_one_write_in_place_of_several_is_broken_at_its_longest_brackets() -> No
     assert fixed("chained-at-set", code).endswith(
         f"    return grid.at[\n        jnp.array([0, 1]),\n        jnp.array([{x}, {y}]),\n    ].set(1.0)\n"
     )
+
+
+def test_a_sum_that_is_too_long_has_a_line_for_each_operand() -> None:
+    code = (
+        f"@jax.jit\ndef f(x: jax.Array, {LONG}: float):\n    y = x.at[0].mul({LONG})\n    y = y.at[0].add(1 / {LONG})\n"
+    )
+    assert fixed("chained-at-set", f"{code}    return y\n").endswith(
+        f"    y = x.at[0].set(\n        x[0] * {LONG}\n        + 1 / {LONG}\n    )\n    return y\n"
+    )
+
+
+@pytest.mark.parametrize("imported", ["from tools import *", "from tools import jnp", "import jax.numpy as jnp"])
+def test_a_module_may_come_by_way_of_another_file(imported: str) -> None:
+    body = "@jax.jit\ndef f(x: jnp.ndarray, a):\n    x = x.at[0].set(a)\n    x = x.at[1].set(2.0)\n    return x * 2\n"
+    code, scope = f"import jax\n{imported}\n\n\n{body}".encode(), Scope(("chained-at-set",))
+    tools = "import jax.numpy as jnp\n"
+    files = {"m.py": read_facts(code.decode(), "m.py", "m"), "tools.py": read_facts(tools, "tools.py", "tools")}
+    world = join(files)
+    found = check_text(code, "m.py", scope, world)
+    after = fix_text("m.py", code, found, scope, world, unsafe=True).after.decode()
+    assert "x_places = jnp." in after
+
+
+def test_blank_lines_go_with_the_lines_before_them() -> None:
+    code = "@jax.jit\ndef f(x: jax.Array, a: float):\n    y = x.at[0].mul(a)\n\n    y = y.at[0].add(1)\n    return y\n"
+    assert fixed("chained-at-set", code).endswith(":\n    y = x.at[0].set(x[0] * a + 1)\n    return y\n")

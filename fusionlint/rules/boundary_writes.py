@@ -20,6 +20,7 @@ from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
 from fusionlint.patterns.writes.heavy import is_handed_to_loops
+from fusionlint.patterns.writes.masked import by_masks
 from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
@@ -65,7 +66,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
         f"{subject} are written one by one{on_a_path}, each by a kernel of its own{' on a TPU' if pair else ''}",
         until=node,
         write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
-        edits=joined.edits if joined is not None else (),
+        edits=joined.edits if joined is not None else by_masks(writes, source) if is_path or pair else (),
         pair=pair,
     )
 

@@ -18,6 +18,8 @@ from fusionlint.source.walk import dotted
 
 _TYPE_CHECKING = regex(r"if\s+([\w.]+\.)?TYPE_CHECKING\s*:")
 _IMPORTS = regex(r"\s*(from\s+\S+\s+)?import\s+(?P<names>.*)")
+# What everybody calls them, also where the name comes by `from lib.types import jnp` or `from lib import *`.
+_USUAL = {"jax": "jax", "jax.numpy": "jnp", "jax.lax": "lax", "numpy": "np"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +112,13 @@ class Meanings(Variables):
 
     def alias_at(self, node: cst.CSTNode, module: str) -> str | None:
         """What code that a fix writes at `node` may call `module`: None where the file does not import it at its own
-        level, imports it for type checkers alone, or where the name means something else there."""
+        level, by way of another file of the project or not, imports it for type checkers alone, or where the name means
+        something else there."""
         name = self.alias(module)
+        if name is None:
+            usual = _USUAL.get(module, "")
+            is_handed_on = bool(usual) and self.project.qualified_name(self.place(node), usual) == module
+            return usual if is_handed_on and usual not in self._for_type_checkers else None
         found = self.facts.lookup(self.scope(node), name) if name else None
         is_of_the_file = found is not None and not found[0]
         return name if name and is_of_the_file and name not in self._for_type_checkers else None

@@ -140,4 +140,6 @@ class Source(Meanings):
     def _is_known(self, name: str, scope: str) -> bool:
         found, of_file = self.facts.lookup(scope, name), self.facts.bound("", name)
         is_everywhere = hasattr(builtins, name) or (of_file is not None and of_file.kind == "import")
+        if found is None and of_file is None and not is_everywhere:  # `from lib import *`
+            return self.project.qualified_name(Place(self.path, scope), name) is not None
         return (is_everywhere and not (found and found[0])) or (found is not None and not is_everywhere)

@@ -173,6 +173,41 @@ SAME = {
 """,
         ("f(f32[4], i32[6], i32[6])", "f(f32[4,3], i32[6], i32[6])"),
     ),
+    "added at places of one shape": (
+        """def f(x, edges, w):
+    i, j = edges[:, 0], edges[:, 1]
+    lengths = jnp.abs(w[i] - w[j])
+    total = jnp.zeros(4).at[i].add(lengths).at[j].add(lengths)
+    forces = jnp.zeros(4).at[i].add(w[j] * x[i]).at[j].add(-w[i] * x[j])
+    return total * forces
+""",
+        ("f(f32[4], i32[6,2], f32[4])",),
+    ),
+    "rows at places that are a step apart": (
+        """def f(grid, position, tiles):
+    y, x = position
+    return grid.at[y, x + 1].set(tiles[0]).at[y, x].set(tiles[1]) * 2
+""",
+        ("f(f32[4,5,2], i32[2], f32[3,2])", "f(f32[4,5], i32[2], f32[3])"),
+    ),
+    "flags beside those that are set": (
+        """def f(x, a, b):
+    done = x > 0
+    done = done.at[0].set(jnp.logical_or(done[0], a > 0))
+    done = done.at[2].set(jnp.logical_or(done[2], (b > 0) | (a > 1)))
+    return done
+""",
+        ("f(f32[4], f32[], f32[])", "f(f32[4,3], f32[3], f32[])"),
+    ),
+    "numbers in what is new and as wide as there is": (
+        """def f(x, a: int, b):
+    y = jnp.zeros(4)
+    y = y.at[a].set(b)
+    y = y.at[-1].set(3)
+    return y + x
+""",
+        ("f(f32[4], i32[], f32[])", "f(f32[4], i32[], i32[])", "f(f32[4], i32[], f16[])"),
+    ),
     "one number wherever a table says": (
         """def f(x, a, b):
     for i in range(3):

@@ -56,6 +56,17 @@ COLUMN = jnp.arange(6.0) - 0.5
         ("columns-by-at-set", "y = jnp.zeros((6, 2), int); y = y.at[:, 0].set(a); return y.at[:, 1].set(b)", 3, 4),
         ("columns-by-at-set", "x = x.at[..., 1].set(a); x = x.at[..., 2].set(x[..., 3]); return x", COLUMN, 0),
         ("columns-by-at-set", "return x.at[:, 0].set(a).at[:, -1].add(b)", COLUMN, 2),
+        # parts as they are
+        ("blocks-by-at-set", "y = jnp.zeros(4); y = y.at[0].set(b); y = y.at[1:].set(a[1:]); return y", ROW, 2),
+        ("blocks-by-at-set", "y = jnp.zeros(4, int); y = y.at[0].set(b); return y.at[1:].set(a[1:])", jnp.arange(4), 2),
+        ("blocks-by-at-set", "y = jnp.zeros(4); y = y.at[:3].set(jnp.diff(a) / 2); return y.at[3].set(b)", ROW, 1),
+        (
+            "columns-by-at-set",
+            "y = jnp.zeros((3, 2)); y = y.at[:, 0].set(a[1:]); return y.at[:, 1].set(b[:-1])",
+            ROW,
+            ROW,
+        ),
+        ("columns-by-at-set", "x = x.at[:, 0].set(x[:, 0] / x[:, 2]); return x.at[:, 1].set(2 - x[:, 1])", 0, 0),
     ],
 )
 def test_one_join_computes_what_the_writes_do(rule: str, body: str, a: object, b: object) -> None:
@@ -165,3 +176,35 @@ def test_work_on_a_part_along_an_axis_that_may_not_be_the_last_computes_the_same
         results.append([names["first"](jnp.ones(shape)) for shape in ((2, 5), (2, 5, 3), (2, 3, 3))])
     for one, other in zip(*results, strict=True):
         assert (one == other).all()
+
+
+@pytest.mark.parametrize(
+    ("rule", "body", "listed"),
+    [
+        (
+            "blocks-by-at-set",
+            "y = jnp.zeros(4); y = y.at[0].set(b / 2); y = y.at[1:].set(a[1:]); return y",
+            "[b / 2, a[1:]]",
+        ),
+        (
+            "blocks-by-at-set",
+            "y = jnp.zeros(4, int); y = y.at[0].set(b); return y.at[1:].set(a[1:])",
+            "a[1:]], dtype=int",
+        ),
+        (
+            "blocks-by-at-set",
+            "y = jnp.zeros(4).at[0].set(b / 2); y = y.at[1:].set(a[1:]); return y",
+            "[b / 2, a[1:]]",
+        ),
+        (
+            "columns-by-at-set",
+            "return x.at[:, 0].set(x[:, 1]).at[:, 1].set(x[:, 0])",
+            "[x[:, 1:2], x[:, :1], x[:, 2:]]",
+        ),
+    ],
+)
+def test_a_part_whose_shape_is_seen_is_written_as_it_is(rule: str, body: str, listed: str) -> None:
+    after = fixed(rule, body)
+    assert listed in after
+    assert "full_like" not in after
+    assert "zeros" not in after

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.broken import Lines, Stands, in_one_line
 from fusionlint.source.tree import Source
 
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
-_WIDE = 100
+# A long file shows how long its own are, but for those of texts and comments.
+_WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
+_TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
+# What stands in these is not in brackets.
+_STATEMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr)
+# The first block of a file that is moved to the right by two.
+_BY_TWO = regex(r"  ((def|return|if|for|with)\b|\w+ = )")
 _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
 _BLANKS = regex(r"[ \t]*")
 _UNITS = ("  ", "    ", "\t")
@@ -43,48 +49,6 @@ def in_a_list(*parts: Part) -> Called:
     return Called("", parts, "[]")
 
 
-def in_parts(code: str) -> Part:
-    """Code of one line, as what can be broken where it is too long: at the longest of its brackets, and so within
-    them."""
-    try:
-        node = ast.parse(code, mode="eval").body
-    except (SyntaxError, ValueError):
-        return code
-    if "\n" in code or not code.isascii():  # Python counts bytes
-        return code
-    brackets = [*_brackets(node, code)]
-    if not brackets:
-        return code
-    start, end, elements = max(brackets, key=lambda one: one[1] - one[0])
-    parts = [in_parts(code[first:last]) for first, last in elements]
-    return Called(code[:start], parts, f"{code[start]}{code[end - 1]}", code[end:])
-
-
-def _brackets(node: ast.expr, code: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The brackets that follow one another in `a[...].b(...)`, or those of a list: where they begin and end, and where
-    each of their elements does."""
-    inner: Sequence[ast.expr | ast.keyword] = ()
-    above: ast.expr | None = None
-    before = node.col_offset
-    match node:
-        case ast.Call(func=above, args=args, keywords=keywords):
-            inner = sorted([*args, *keywords], key=lambda one: one.col_offset)
-        case ast.Subscript(value=above, slice=index):
-            inner = index.elts if isinstance(index, ast.Tuple) and len(index.elts) > 1 else [index]
-        case ast.List(elts=elements):
-            inner = elements
-        case ast.Attribute(value=above):
-            pass
-        case _:
-            return
-    if above is not None:
-        yield from _brackets(above, code)
-        before = above.end_col_offset or 0
-    if inner and not any(isinstance(one, ast.GeneratorExp) for one in inner):  # whose brackets are those of the call
-        start = code.index("[" if not isinstance(node, ast.Call) else "(", before)
-        yield start, node.end_col_offset or 0, [(one.col_offset, one.end_col_offset or 0) for one in inner]
-
-
 def added(call: cst.Call, text: str, source: Source, *, last: str | None = None) -> Edit:
     """One more argument behind the last, for which `last` is written instead; on a line of its own where that one is,
     unless a comment is beside it."""
@@ -103,34 +67,55 @@ def quoted(text: str, source: Source) -> str:
 
 
 def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
-    """`called` for `node`: in one line, or, where that would be too long, each argument in one of its own."""
-    where, text = source.location(node), str(called)
+    """`called` for `node`: in one line, or, where that would be too long, broken at its brackets."""
+    where = source.location(node)
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
-    is_short = "\n" not in text and where.column - 1 + len(text) + len(rest) <= _WIDE
-    if isinstance(called, str) or is_short or any(mark in text for mark in _TEXTS):
-        return source.replace(node, text)
     within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
     unit = within.removeprefix(_blanks(line))
-    style = _Style(unit if unit in _UNITS else "\t" if line.startswith("\t") else "    ", end_of(line))
-    return source.replace(node, style.broken(called, _blanks(line)))
+    style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
+    stands = Stands.BEHIND if node.lpar or not isinstance(source.parent(node), _STATEMENTS) else Stands.OPEN
+    return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
 
 
 def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
     """`name = called`, as it stands in a line of its own before the statement of `node`: each argument in one of its
     own where it would be too long."""
     line = source.line(source.location(node).line)
-    blanks, text = _blanks(line), f"{name} = {called}"
-    if len(blanks) + len(text) <= _WIDE:
-        return text
-    unit = "\t" if line.startswith("\t") else "  " if len(blanks) % 4 else "    "
-    return f"{name} = {_Style(unit, end_of(line)).broken(called, blanks)}"
+    blanks = _blanks(line)
+    unit = _unit(line, source)
+    before = len(blanks) + len(name) + len(" = ")
+    return f"{name} = {_Style(unit, end_of(line), width(source)).laid_out(called, blanks, before, 0, Stands.OPEN)}"
+
+
+def _unit(line: str, source: Source) -> str:
+    """What a block of the file is further to the right than the one around it."""
+    if line.startswith("\t"):
+        return "\t"
+    return "  " if any(map(_BY_TWO.match, source.pieces.lines)) else "    "
+
+
+def width(source: Source) -> int:
+    """How long lines may be: as the longest of a long file are, within what formatters have them be."""
+    lines = source.pieces.lines
+    if len(lines) < _MANY:
+        return _WIDE
+    longest = max((len(line.rstrip()) for line in lines if not _TEXT.search(line)), default=0)
+    return min(max(longest, _NARROWEST), _WIDEST)
 
 
 class _Style(NamedTuple):
-    """What one block is further to the right than the one around it, and how lines end."""
+    """What one block is further to the right than the one around it, how lines end, and how long they may be."""
 
     unit: str
     end: str
+    width: int
+
+    def laid_out(self, called: Part, blanks: str, before: int, behind: int, stands: Stands) -> str:
+        flat = _flat(called)
+        text = str(flat)
+        if "\n" not in text:
+            return Lines(self.unit, self.end, self.width).of(text, blanks, before, behind, stands)
+        return text if isinstance(flat, str) or any(mark in text for mark in _TEXTS) else self.broken(flat, blanks)
 
     def broken(self, called: Called, blanks: str) -> str:
         inner = blanks + self.unit
@@ -140,10 +125,9 @@ class _Style(NamedTuple):
         return f"{called.function}{opened}{self.end}{lines}{last}{self.end}{blanks}{closed}{called.behind}"
 
     def fitted(self, part: Part, blanks: str) -> str:
-        if isinstance(part, str):
+        if isinstance(part, str) and "\n" in part:
             return self.moved(part, blanks)
-        is_short = "\n" not in str(part) and len(blanks) + len(str(part)) < _WIDE
-        return str(part) if is_short else self.broken(part, blanks)
+        return self.laid_out(part, blanks, len(blanks), 1, Stands.ALONE)
 
     def moved(self, text: str, blanks: str) -> str:
         """Code of several lines: those behind the first a step to the right, unless operators begin them, or the last
@@ -153,6 +137,14 @@ class _Style(NamedTuple):
         is_even = bool(more) and (more[-1].strip()[:1] in _CLOSES or more[0].strip()[:1] in _OPERATORS)
         deeper = blanks if is_even else blanks + self.unit
         return first + "".join(deeper + line[least:] if line.strip() else line for line in more)
+
+
+def _flat(part: Part) -> Part:
+    """The same with whatever can be in one line in one line."""
+    if isinstance(part, str):
+        return in_one_line(part)
+    function, behind = in_one_line(part.function), in_one_line(part.behind)
+    return part._replace(function=function, parts=[_flat(each) for each in part.parts], behind=behind)
 
 
 def _blanks(line: str) -> str:

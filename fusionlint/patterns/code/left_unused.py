@@ -5,7 +5,7 @@ In: the node that is written anew, and its new text. Out: the edits that take su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 
 import libcst as cst
 
@@ -78,3 +78,28 @@ def whole_line(statement: cst.BaseSmallStatement, source: Source) -> Location | 
     beside = source.line(where.line)[: where.column - 1] + last[where.end_column - 1 :]
     is_alone = not beside.strip() and last.endswith("\n")
     return where._replace(column=1, end_line=where.end_line + 1, end_column=1) if is_alone else None
+
+
+def without_gaps(edits: Iterable[Edit], source: Source) -> tuple[Edit, ...]:
+    """The same edits, where the blank lines behind whole lines that go do so too, if there are some before them, or the
+    block begins there."""
+    told = [*edits]
+    gone = {n for edit in told if _is_of_lines(edit) for n in range(edit.location.line, edit.location.end_line)}
+    return tuple(_with_blanks(edit, gone, source) if _is_of_lines(edit) else edit for edit in told)
+
+
+def _is_of_lines(edit: Edit) -> bool:
+    where = edit.location
+    return not edit.text and where.column == where.end_column == 1 and where.end_line > where.line
+
+
+def _with_blanks(edit: Edit, gone: Set[int], source: Source) -> Edit:
+    where, lines = edit.location, source.pieces.lines
+    before, behind = where.line - 1, where.end_line
+    while before in gone:
+        before -= 1
+    if behind in gone or (lines[before - 1].strip() and not lines[before - 1].rstrip().endswith(":")):
+        return edit
+    while behind < len(lines) and not lines[behind - 1].strip():
+        behind += 1
+    return Edit(where._replace(end_line=behind), "")

@@ -36,3 +36,14 @@ def _terms(node: cst.BaseExpression, source: Source, depth: int) -> dict[str, in
         case _:
             found[source.code(node)] = 1
     return {term: times for term, times in found.items() if times}
+
+
+def are_a_step_apart(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
+    """Whether the two are seen to differ by a number, `y - 1` and `y`."""
+    terms, others = _terms(one, source, _DEPTH), _terms(other, source, _DEPTH)
+    is_of_more = {*terms, *others} != {_NUMBER}  # numbers may count from either end
+    return is_of_more and terms != others and _without_number(terms) == _without_number(others)
+
+
+def _without_number(terms: dict[str, int]) -> dict[str, int]:
+    return {term: times for term, times in terms.items() if term != _NUMBER}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from itertools import combinations
 from typing import NamedTuple
 
 import libcst as cst
@@ -36,7 +35,7 @@ from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.writes.needed import change_what_is_there, may_need
 from fusionlint.patterns.writes.one_place import written_once
-from fusionlint.patterns.writes.seen import Seen, are_apart, see
+from fusionlint.patterns.writes.seen import Seen, never_meet, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
 from fusionlint.patterns.writes.stands import Stands, holds_slices
 from fusionlint.patterns.writes.words import FIRST, masked
@@ -345,8 +344,7 @@ def _outline(told: _Told) -> str:
     if seen.lie_side_by_side or seen.are_a_matrix:
         return f"one {jnp}.concatenate of them and of what stands between them{_of_a_part(told)}"
     if seen.are_elements and len(seen.methods) == 1:
-        apart = all(are_apart(one.index, other.index) for one, other in combinations(told.writes, 2))
-        unless = "" if apart or seen.methods != {"set"} else _UNLESS.format(jnp=jnp)
+        unless = "" if never_meet(told.writes, told.source) or seen.methods != {"set"} else _UNLESS.format(jnp=jnp)
         return _all_at_once(told) + unless
     return _masked(told)
 
@@ -356,7 +354,7 @@ def _may_meet(writes: Sequence[Write], source: Source) -> bool:
     of two that change places."""
     if writes[0].method != "set" or len({source.code(w.value) for w in writes if w.value is not None}) == 1:
         return False
-    if all(are_apart(one.index, other.index) for one, other in combinations(writes, 2)):
+    if never_meet(writes, source):
         return False
     array = dotted(root(writes[0]))
     taken = {f"{array}[{place_of(write, source)}]" for write in writes}

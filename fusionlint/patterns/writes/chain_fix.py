@@ -7,15 +7,18 @@ say the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Write, constant, is_literal, is_whole
+from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import Write, constant, elements, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.same_shape import are_of_one_shape, has_an_axis
 from fusionlint.patterns.writes.advice import Form
 from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
@@ -25,8 +28,20 @@ from fusionlint.patterns.writes.masked import by_masks, is_one_for_sure
 from fusionlint.patterns.writes.merged import as_one
 from fusionlint.patterns.writes.one_place import once
 from fusionlint.patterns.writes.places import meant
-from fusionlint.patterns.writes.seen import are_apart
+from fusionlint.patterns.writes.seen import never_meet
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
+
+# What comes to the same in any order, also where places meet.
+_IN_ANY_ORDER = ("add", "subtract", "min", "max")
+
+# Of masks a stack would be one of more axes.
+_TRUTHS = regex(r"mask|valid|(^|_)is_")
+# What has a number for each axis, and what is one.
+_POSITION = regex(r"(^|[_.])(pos|position|loc|location|coords?)$")
+_LENGTH = regex(r"^(height|width|depth|length|size|num_\w+|n_\w+)$")
+# A name seldom stands for more names than this.
+_DEPTH = 8
 
 
 def of_chain(writes: Sequence[Write], form: Form, source: Source, *, is_path: bool) -> tuple[Edit, ...]:
@@ -47,7 +62,7 @@ def of_chain(writes: Sequence[Write], form: Form, source: Source, *, is_path: bo
         case Form.INDICES:
             return _indices(writes, jnp, source)
         case Form.JOINED:
-            return _joined(writes, jnp, source)
+            return _joined(writes, jnp, source) or _stacked(writes, jnp, source)
     return ()
 
 
@@ -100,26 +115,25 @@ def _stack(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...
 
 def _indices(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
     """One write to all places, each of which is seen to be one number: of one number to all of them; or of one to each,
-    where the index names all axes, and no place is seen to be another's."""
+    where the index names all axes, and no place is seen to be another's; or of rows of one shape, likewise."""
     if any(is_whole(part) or not isinstance(part, cst.BaseExpression) for write in writes for part in write.index):
         return ()
     parts = [part for write in writes for part in write.index if isinstance(part, cst.BaseExpression)]
     settings, methods = _settings(writes, source), {write.method for write in writes}
-    if settings is None or len(methods) > 1 or not all(is_one_for_sure(part, source) for part in parts):
+    if settings is None or len(methods) > 1 or not all(_is_one_place(part, source) for part in parts):
         return ()
     values = [write.value for write in writes if write.value is not None]
-    codes = [source.code(value) for value in values]
     if len(values) < len(writes) or any(isinstance(v, cst.List | cst.Tuple) for v in values):
         return ()
+    codes = [source.code(value) for value in values]
     one = len({*codes}) == 1
     is_all = axes_of(begun_with(writes[0], source), source) == len(writes[0].index)
-    if one and not is_all and not _is_one_number(values[0], source):
+    are_rows = not any(_is_one_number(value, source) for value in values) and (
+        all(_is_a_row(value, source) for value in values) or _are_alike(values, source)
+    )
+    if not is_all and not are_rows and not (one and _is_one_number(values[0], source)):
         return ()
-    if not one and not (is_all or all(_is_one_number(value, source) for value in values)):
-        return ()
-    if not one and not is_all:
-        return ()
-    if not one and methods == {"set"} and not _are_apart(writes):
+    if not one and methods == {"set"} and not never_meet(writes, source):
         return ()
     axes = [[source.code(part) for part in along] for along in zip(*(write.index for write in writes), strict=True)]
     index = ", ".join(axis[0] if len({*axis}) == 1 else f"{jnp}.array([{', '.join(axis)}])" for axis in axes)
@@ -129,12 +143,79 @@ def _indices(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, .
     return as_one(writes, f"{source.code(writes[0].array)}.at[{index}].{writes[0].method}({value}{settings})", source)
 
 
-def _are_apart(writes: Sequence[Write]) -> bool:
-    return all(are_apart(one.index, other.index) for one, other in combinations(writes, 2))
+def _is_a_row(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether a value is an array, or picked out of one: as large as its place, then, and not one number for a row."""
+    return kind(value, source) == "array" or isinstance(source.meant(value), cst.Subscript)
+
+
+def _is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a place is seen to be one number: also of a position, `y, x = position`, and of a length."""
+    if depth == 0 or is_one_for_sure(part, source):
+        return depth > 0
+    match part:
+        case cst.Name():
+            value = source.value(part)
+            if value is not None:
+                return _is_one_place(value, source, depth - 1)
+            several = unpacked(source.written(part), source)
+            return isinstance(several, cst.Name | cst.Attribute) and _POSITION.search(dotted(several)) is not None
+        case cst.Attribute(attr=cst.Name(field)):
+            return _LENGTH.search(field) is not None
+        case cst.Subscript(value=whole):
+            is_number = all(constant(each) is not None for each in elements(part.slice))
+            return is_number and _POSITION.search(dotted(whole)) is not None
+        case cst.BinaryOperation(left=left, right=right):
+            return all(_is_one_place(side, source, depth - 1) for side in (left, right))
+    return False
 
 
 def _is_one_number(value: cst.BaseExpression, source: Source) -> bool:
     return is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
+
+
+def _stacked(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
+    """One write to arrays of places that are seen to be of one shape, one beside the other: of what is added in
+    whatever order, or of one number."""
+    settings = _settings(writes, source)
+    first = writes[0]
+    if settings is None or len({(write.method, len(write.index)) for write in writes}) > 1:
+        return ()
+    axes = [*zip(*(write.index for write in writes), strict=True)]
+    told = [len({source.code(part) for part in axis}) > 1 for axis in axes]
+    if not any(told) or told != sorted(told, reverse=True):
+        return ()  # those that all have come last
+    if not all(is_whole(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told):
+        return ()
+    named = [[part for part in axis if isinstance(part, cst.BaseExpression)] for axis in axes[: sum(told)]]
+    if not all(len(axis) == len(writes) and _are_alike(axis, source) for axis in named):
+        return ()
+    if any(is_mask(part, source) or _TRUTHS.search(source.code(part)) for axis in named for part in axis):
+        return ()
+    value = _stacked_value(writes, jnp, source)
+    if value is None:
+        return ()
+    parts = [f"{jnp}.stack([{', '.join(map(source.code, axis))}])" for axis in named]
+    parts += [source.code(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told]
+    array = source.code(first.array)
+    return as_one(writes, f"{array}.at[{', '.join(parts)}].{first.method}({value}{settings})", source)
+
+
+def _stacked_value(writes: Sequence[Write], jnp: str, source: Source) -> str | None:
+    """What is written beside such places: the one value of all, or a stack of arrays of one shape."""
+    values = [write.value for write in writes if write.value is not None]
+    codes = [source.code(value) for value in values]
+    if len(values) < len(writes):
+        return None
+    is_sum = writes[0].method in _IN_ANY_ORDER
+    if len({*codes}) == 1:
+        return codes[0] if is_sum or is_literal(values[0]) else None
+    if not is_sum or not _are_alike(values, source) or not all(has_an_axis(value, source) for value in values):
+        return None
+    return f"{jnp}.stack([{', '.join(codes)}])"
+
+
+def _are_alike(values: Sequence[cst.BaseExpression], source: Source) -> bool:
+    return all(are_of_one_shape(values[0], value, source) for value in values[1:])
 
 
 def _joined(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:

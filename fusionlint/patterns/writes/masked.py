@@ -28,24 +28,30 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.broken import in_one_line
+from fusionlint.patterns.code.calls import argument, as_operand
 from fusionlint.patterns.code.elementwise import operands
-from fusionlint.patterns.code.layout import in_parts, in_place_of
+from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.counted import counted_once
-from fusionlint.patterns.writes.into_new import axes_of
+from fusionlint.patterns.writes.into_new import axes_of, filled_with
 from fusionlint.patterns.writes.into_new import is_one as is_called_one
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.stands import is_one_place
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
+from fusionlint.source.walk import dotted, lines_of
 
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
@@ -55,6 +61,9 @@ _INTS = regex(r"(^|\.)u?int\w*$")
 _MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
 # What is called as a length is.
 _LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
+_TRUTH = regex(r"_?(is|has|can|did|was)_")
+# One inside the other nobody reads more.
+_DEEP = 5
 # An array that is written with more than this is not written twice.
 _LONG = 60
 
@@ -83,7 +92,7 @@ def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
     calls = [group[-1].call for group in groups]
     edits = [source.replace(call, text) for call, text in zip(calls, texts, strict=True)]
     told = [*counted_once(writes, [group[0].array for group in groups], edits, source)]
-    laid_out = [in_place_of(call, in_parts(told.pop(0).text), source) for call in calls]
+    laid_out = [in_place_of(call, told.pop(0).text, source) for call in calls]
     return (*laid_out, *told)  # a line before them, if any
 
 
@@ -103,14 +112,19 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
     array = _array(group[0].array, begun, source)
     if array is None:
         return None
+    if len(group) > _DEEP:
+        return None  # nobody reads such a nest
     text, is_kept = array.text, True
+    told = [part for part in group[0].index if not is_whole(part)]
+    if not array.is_named and group[0].method == "set" and len(told) == len(array.sizes):
+        text = filled_with(begun, source)  # the mask is as large as the array
     for write in group:
         found = _masked(write, text, array, jnp, source)
         if found is None:
             return None
         text = found
-        is_kept = is_kept and _keeps_the_dtype(write, array)
-    is_sum = not text.startswith(f"{jnp}.where(")
+        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or _keeps_the_dtype(write, array, source))
+    is_sum = not text.startswith((f"{jnp}.where(", f"{jnp}.logical_or("))
     if not is_kept:
         dtype = f"{array.text}.dtype" if array.is_named else array.dtype
         return f"({text}).astype({dtype})" if is_sum else f"{text}.astype({dtype})"
@@ -128,7 +142,15 @@ def _array(array: cst.BaseExpression, begun: Write, source: Source) -> _Array | 
         sizes, dtype = tuple(_sizes(fresh, source)), _dtype(fresh, source)
     if not is_named and (array is not fresh or not sizes or not dtype):
         return None
-    return _Array(text, is_named, len(sizes) or axes_of(begun, source), sizes, dtype)
+    return _Array(text, is_named, len(sizes) or axes_of(begun, source) or _axes_seen(root(begun), source), sizes, dtype)
+
+
+def _axes_seen(array: cst.BaseExpression, source: Source) -> int | None:
+    """How many axes an array is said, or seen, to have."""
+    said = axes_said(array, source) if isinstance(array, cst.Name) else None
+    if said is not None and not any(axis[:1] in ("*", ".") for axis in said):
+        return len(said)
+    return 2 if is_matrix(array, source) else None
 
 
 def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
@@ -152,18 +174,44 @@ def _dtype(fresh: cst.Call, source: Source) -> str:
     return "float" if source.calls(fresh, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty") else ""
 
 
-def _keeps_the_dtype(write: Write, array: _Array) -> bool:
-    """Whether a number that is written out is of the kind that the array holds: a truth value goes with any."""
+def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
+    """Whether what is written is of the kind that the array holds: a truth value goes with any, floats are set in
+    floats, and what is new and of no dtype in particular is as wide as there is, of anything but complex numbers."""
     value = write.value
-    if isinstance(value, cst.Name) and value.value in ("True", "False"):
+    if array.dtype == "float" and value is not None:
+        return not any(isinstance(part, cst.Imaginary) for part in inside(value))
+    is_true = isinstance(value, cst.Name) and value.value in ("True", "False")
+    if value is not None and (is_true or _is_a_truth(value, source)):
         return write.method == "set"
+    may_be_float = array.dtype.rpartition(".")[2] in ("", "float32") and are_all_alike(source)
+    if may_be_float and (is_float(value, source) or _is_of_the_array(value, write, source)):
+        return True
     if not _is_written_out(value):
         return False
+    if not array.dtype and (_is_no_truth(value) or is_float(root(write), source)):
+        return True
     if _FLOATS.search(array.dtype):
         return True
     return _INTS.search(array.dtype) is not None and not any(
         isinstance(part, cst.Float | cst.Divide) for part in inside(value or write.call)
     )
+
+
+def _is_no_truth(value: cst.BaseExpression | None) -> bool:
+    """Whether a number that is written out is set in numbers of its own kind: a decimal one in floats, -1 and 2 in what
+    holds no truth values."""
+    parts = [*inside(value)] if value is not None else []
+    return any(isinstance(part, cst.Float | cst.Minus) for part in parts) or any(
+        isinstance(part, cst.Integer) and part.evaluated_value > 1 for part in parts
+    )
+
+
+def _is_of_the_array(value: cst.BaseExpression | None, write: Write, source: Source) -> bool:
+    """Whether a value is an element of the array itself, or that with a minus."""
+    inner = value.expression if isinstance(value, cst.UnaryOperation) else value
+    element = source.value(inner) if isinstance(inner, cst.Name) else inner
+    is_not = isinstance(value, cst.UnaryOperation) and not isinstance(value.operator, cst.Minus)
+    return isinstance(element, cst.Subscript) and not is_not and source.code(element.value) == dotted(root(write))
 
 
 def _is_written_out(value: cst.BaseExpression | None) -> bool:
@@ -178,6 +226,9 @@ def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) ->
     if mask is None or value is None or len(write.call.args) != 1:
         return None
     if write.method == "set":
+        flag = _flag_beside_what_is_there(write, source)
+        if flag is not None:
+            return f"{jnp}.logical_or({text}, {mask if ' & ' in mask else f'({mask})'} & {flag})"
         return f"{jnp}.where({mask}, {value}, {text})"
     sign, nothing = _SIGNS.get(write.method, ("", ""))
     if not sign or (_is_read_back(write, source)):
@@ -185,6 +236,28 @@ def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) ->
     is_sum = sign in "+-"
     before = text if is_sum or not _is_a_sum(text, jnp) else f"({text})"
     return f"{before} {sign} {jnp}.where({mask}, {value}, {nothing})"
+
+
+def _flag_beside_what_is_there(write: Write, source: Source) -> str | None:
+    """`flag` of `x.at[i].set(jnp.logical_or(x[i], flag))`, in brackets where that takes some: one truth value, which
+    goes to where the mask is."""
+    match write.value:
+        case cst.Call(args=[cst.Arg(value=there, keyword=None), cst.Arg(value=flag, keyword=None)]) as call:
+            if not source.calls(call, "jax.numpy.logical_or") or not isinstance(there, cst.Subscript):
+                return None
+        case _:
+            return None
+    place = [source.code(part) for part in write.index]
+    is_there = source.code(there.value) == source.code(write.array)
+    if not is_there or [source.code(part) for part in elements(there.slice)] != place or not _is_a_truth(flag, source):
+        return None
+    return as_operand(flag, in_one_line(source.code(flag)))
+
+
+def _is_a_truth(flag: cst.BaseExpression, source: Source) -> bool:
+    """Whether this compares, or is called as what is true or not is."""
+    meant = source.meant(flag)
+    return is_mask(meant, source) or (isinstance(flag, cst.Name) and _TRUTH.match(flag.value) is not None)
 
 
 def _is_a_sum(text: str, jnp: str) -> bool:
@@ -229,9 +302,10 @@ def _counted(axis: int, array: _Array, jnp: str) -> str | None:
 
 
 def _length(axis: int, array: _Array) -> str | None:
-    if array.is_named:
+    size = array.sizes[axis] if -len(array.sizes) <= axis < len(array.sizes) else None
+    if array.is_named and not (size or "").isdigit():
         return f"{array.text}.shape[{axis}]"
-    return array.sizes[axis] if -len(array.sizes) <= axis < len(array.sizes) else None
+    return size
 
 
 def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source) -> str | None:
@@ -239,7 +313,8 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
         return None
     number = constant(part)
     if number is not None and number < 0:
-        return f"{counted} == {_length(axis, array)} - {-number}"
+        length = _length(axis, array) or ""
+        return f"{counted} == {int(length) + number if length.isdigit() else f'{length} - {-number}'}"
     if may_be_below_zero(part, source):
         return None
     is_operand = isinstance(
@@ -251,8 +326,33 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
 def is_one_for_sure(part: cst.BaseExpression, source: Source) -> bool:
     """Whether a place is seen to be one number, and not only called by a letter as numbers are."""
     letters = [name for name in names_read(part) if len(name.value) == 1 and source.value(name) is None]
+    if _is_of_a_class(part, source):
+        return True
     is_one = is_one_place(part, source) or (in_environment(part, source) and is_called_one(part, source))
     return is_one and not _is_called_many(part) and all(_is_counted(name, source) for name in letters)
+
+
+def _is_of_a_class(part: cst.BaseExpression, source: Source) -> bool:
+    """Whether a class of the file says which number this is, `Yaku.RIICHI`, with `RIICHI = 6` in `class Yaku`."""
+    match part:
+        case cst.Attribute(value=cst.Name(owner), attr=cst.Name(field)):
+            scopes = [scope for scope in source.facts.raw.classes if last_name(scope) == owner]
+            classes = (source.definition(scope) for scope in scopes)
+            lines = (line for each in classes if isinstance(each, cst.ClassDef) for line in lines_of(each))
+            return any(_is_number_of(field, line) for line in lines)
+    return False
+
+
+def _is_number_of(field: str, line: cst.CSTNode) -> bool:
+    match line:
+        case cst.SimpleStatementLine(
+            body=[
+                cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=cst.Integer())
+                | cst.AnnAssign(target=cst.Name(name), value=cst.Integer())
+            ]
+        ):
+            return name == field
+    return False
 
 
 def _is_called_many(part: cst.BaseExpression) -> bool:
@@ -293,7 +393,7 @@ def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
     if value is None or isinstance(value, cst.List | cst.Tuple | cst.GeneratorExp):
         return None
     told_apart = [i for i, part in enumerate(write.index) if not is_whole(part)]
-    text = source.code(value)
+    text = in_one_line(source.code(value))
     if value.lpar and "\n" in text:
         text = f"({text})"
     if _is_written_out(value) or is_a_number(value, source) or kind(value, source) == "scalar":
@@ -310,7 +410,7 @@ def _with_all(write: Write, text: str, source: Source) -> str:
     """The value made of all of the array in place of what it reads at the place, `f(x)` for `f(x[i])`, where each step
     on the way is elementwise."""
     for read in _reads_of_the_place(write, source):
-        pattern = rf"(?<![\w.]){re.escape(source.code(read))}"
+        pattern = rf"(?<![\w.]){re.escape(in_one_line(source.code(read)))}"
         text = re.sub(pattern, source.code(read.value).replace("\\", r"\\"), text)
     return text
 

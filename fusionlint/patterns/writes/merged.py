@@ -13,8 +13,8 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, names_read
-from fusionlint.patterns.code.layout import in_parts, in_place_of
-from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.layout import in_place_of
+from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.source.tree import Source
@@ -53,13 +53,14 @@ def as_one(writes: Sequence[Write], text: str, source: Source, *, new: cst.Name 
         return ()  # what is said of one line would be left without it
     if not _can_go(groups, assigned, source):
         return ()
-    made = _made(new, writes[0], source) if new is not None else None
+    made = made_for(new, writes[0], source) if new is not None else None
     if new is not None and made is None:
         return ()
     gone = [whole_line(line, source) for line in [*([made] if made else []), *assigned]]
     if None in gone:
         return ()
-    return (*(Edit(where, "") for where in gone if where is not None), in_place_of(last, in_parts(text), source))
+    taken = without_gaps([Edit(where, "") for where in gone if where is not None], source)
+    return (*taken, in_place_of(last, text, source))
 
 
 def _line(call: cst.Call, source: Source) -> cst.Assign | None:
@@ -164,7 +165,7 @@ def _are_next_to_each_other(lines: Sequence[cst.Assign], last: cst.Call, source:
     return len(places) == len(lines) + 1 and places == [*range(places[0], places[0] + len(places))]
 
 
-def _made(name: cst.Name, first: Write, source: Source) -> cst.Assign | None:
+def made_for(name: cst.Name, first: Write, source: Source) -> cst.Assign | None:
     """The line that makes the new array, if only the first write, and what asks for its shape, reads it."""
     written = source.written(name)
     made = assignment(written, source)

@@ -25,17 +25,27 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
+from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.layout import Part as Code
-from fusionlint.patterns.code.left_unused import whole_line
+from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import outermost, root
 from fusionlint.patterns.writes.fused import axis_of
+from fusionlint.patterns.writes.merged import made_for
 from fusionlint.patterns.writes.pieces import join, pieces
+from fusionlint.patterns.writes.plain_parts import (
+    cut_alike,
+    dtype_of,
+    in_a_row,
+    in_columns,
+    is_of_its_dtype,
+    lies_alike,
+)
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -77,6 +87,13 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
     joined = join(parts, in_order, _size(writes, axis, source), source) if in_order is not None else None
     if in_order is None or joined is None or not _keep_their_order(writes, [p.number for p in in_order], steps, source):
         return None
+    order = [piece.number for piece in in_order]
+    if not any(joined.between) and not any(piece.cut for piece in in_order):
+        if (row := in_a_row(writes, order, source)) is not None:
+            return _without_the_array(writes, f"{jnp}.hstack", row, "", steps, source)
+        are_one = all(not isinstance(part, cst.Slice) for part in parts)
+        if are_one and axis != 0 and (columns := in_columns(writes, order, axis, source)) is not None:
+            return _without_the_array(writes, f"{jnp}.stack", columns, f"axis={axis}", steps, source)
     places = [_Place(steps.array, write, part, jnp, source) for write, part in zip(writes, parts, strict=True)]
     filled = [places[piece.number].filled(piece.cut) for piece in in_order]
     kept = [places[0].slice(between) if between else "" for between in joined.between]
@@ -88,8 +105,36 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
     else:
         called = Called(f"{jnp}.concatenate", [in_a_list(*listed), *([f"axis={axis}"] if axis else [])])
     made = source.meant(root(writes[0]))
-    is_exact = joined.is_sure and source.calls(made, *_STRONG) and all(write.method == "set" for write in writes)
-    return Rebuilt(called, (in_place_of(writes[-1].call, called, source), *steps.edits), is_exact)
+    is_plain = any(isinstance(each, str) for each in filled)
+    is_exact = (
+        joined.is_sure
+        and not is_plain
+        and source.calls(made, *_STRONG)
+        and all(write.method == "set" for write in writes)
+    )
+    return Rebuilt(called, (in_place_of(writes[-1].call, called, source), *without_gaps(steps.edits, source)), is_exact)
+
+
+def _without_the_array(
+    writes: Sequence[Write], function: str, listed: Sequence[str], axis: str, steps: _Steps, source: Source
+) -> Rebuilt | None:
+    """The parts as they are, one behind or beside the other, without the array that they were written to."""
+    dtype = dtype_of(writes, source)
+    if dtype is None:
+        return None
+    settings = [axis, f"dtype={dtype}" if dtype else ""]
+    called = Called(function, [in_a_list(*listed), *filter(None, settings)])
+    array, before = root(writes[0]), steps.edits
+    if len(steps.lines) > 1 and not isinstance(array, cst.Name):  # the first line, which makes the array, goes too
+        first = whole_line(steps.lines[0].body[0], source)
+        if first is None:
+            return None
+        before = (Edit(first, ""), *steps.edits[1:])
+    edits = [in_place_of(writes[-1].call, called, source), *before]
+    if isinstance(array, cst.Name) and (made := made_for(array, writes[0], source)) is not None:
+        line = whole_line(made, source)
+        edits += [Edit(line, "")] if line is not None else []
+    return Rebuilt(called, without_gaps(edits, source), is_exact=False)
 
 
 class _Place(NamedTuple):
@@ -112,9 +157,18 @@ class _Place(NamedTuple):
     def slice(self, part: str) -> str:
         return f"{self.array}{self.at(part)}"
 
-    def filled(self, cut: str) -> Called:
+    def _plain(self, cut: str) -> str | None:
+        """What goes there as it is, where its shape and its dtype are seen."""
+        if (own := cut_alike(self.write, self.part, self.array, self.source)) is not None:
+            return own
+        is_plain = lies_alike(self.write, self.part) and is_of_its_dtype(self.write, self.source)
+        return in_one_line(self.source.code(self.write.value)) if is_plain and not cut and self.write.value else None
+
+    def filled(self, cut: str) -> Code:
         """What goes there, with the axis that a single place lacks."""
         part = self.source.code(self.part)
+        if (plain := self._plain(cut)) is not None:
+            return plain
         if not self.is_one:
             return self._full(part)._replace(behind=self.at(cut) if cut else "")
         if self._is_first_axis() or _is_number(self.write.value, self.source):

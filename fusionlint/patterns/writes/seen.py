@@ -7,11 +7,13 @@ met, the words that hold for any writes are said.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.patterns.code.at import Part, Write, constant, is_fresh, is_static, is_whole
+from fusionlint.patterns.values.lengths import are_a_step_apart
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.line import cuts_of, is_known
 from fusionlint.patterns.writes.pieces import pieces
@@ -138,3 +140,18 @@ def are_apart(one: Sequence[Part], other: Sequence[Part]) -> bool:
     """Whether two places are different on an axis where both are written out, and count from the same end."""
     pairs = [(constant(a), constant(b)) for a, b in zip(one, other, strict=False)]
     return any(a is not None and b is not None and a != b and (a < 0) == (b < 0) for a, b in pairs)
+
+
+def never_meet(writes: Sequence[Write], source: Source) -> bool:
+    """Whether no two of the writes are seen to be at one place, as long as the array has two there."""
+    for one, other in combinations(writes, 2):
+        pairs = zip(one.index, other.index, strict=False)
+        if not are_apart(one.index, other.index) and not any(_are_a_step_apart(a, b, source) for a, b in pairs):
+            return False
+    return True
+
+
+def _are_a_step_apart(one: Part, other: Part, source: Source) -> bool:
+    if not isinstance(one, cst.BaseExpression) or not isinstance(other, cst.BaseExpression):
+        return False
+    return are_a_step_apart(one, other, source)
