@@ -5,20 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Finding
+from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, inside, is_none, names_read
-from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, brief, has_only
-from fusionlint.patterns.code.layout import Called, named_as
-from fusionlint.patterns.code.modules import named
-from fusionlint.patterns.code.moved import is_same_before
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.draws import drawn_line_by_line
 from fusionlint.patterns.operations.choice import is_drawn_once
+from fusionlint.patterns.operations.one_draw import DRAWS, Draw, dtype_of, one_draw
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment, is_stepped
 from fusionlint.patterns.runs.often import runs_often
@@ -34,22 +31,7 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 
-class _Kind(NamedTuple):
-    """Where the shape and the dtype of a draw stand among its arguments, and what else there is, with its default."""
-
-    shape: int
-    dtype: int
-    others: tuple[tuple[str, int, str | None], ...] = ()
-
-
-_DRAWS = {
-    "uniform": _Kind(1, 2, (("minval", 3, "0.0"), ("maxval", 4, "1.0"))),
-    "randint": _Kind(1, 4, (("minval", 2, None), ("maxval", 3, None))),
-    "bernoulli": _Kind(2, 9, (("p", 1, "0.5"),)),
-    "truncated_normal": _Kind(3, 4, (("lower", 1, None), ("upper", 2, None))),
-    **dict.fromkeys(("normal", "exponential", "gumbel", "laplace"), _Kind(1, 2)),
-}
-_NAMES = tuple(f"jax.random.{name}" for name in _DRAWS)
+_NAMES = tuple(f"jax.random.{name}" for name in DRAWS)
 # Two keys of one split are two kernels at most; of more a step is made longer by each.
 _SEVERAL = 3
 # Of more numbers than these a kernel of its own is no loss.
@@ -58,21 +40,13 @@ _DEPTH = 4
 _LONG = 60
 
 
-class _Draw(NamedTuple):
-    """A call, of what kind it is, and its shape, None where it is one number."""
-
-    call: cst.Call
-    name: str
-    shape: cst.BaseExpression | None
-
-
 @rule.source("FunctionDef", calls=_NAMES)
 def drawn_one_by_one(function: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """The draws of a function that runs in every step, by what is drawn and the block that they stand in."""
-    groups: dict[tuple[object, ...], list[_Draw]] = {}
+    groups: dict[tuple[object, ...], list[Draw]] = {}
     for node in inside(function.body):
         if isinstance(node, cst.Call) and source.function(node) is function and (draw := _draw(node, source)):
-            groups.setdefault((draw.name, _dtype(draw, source), _block(node, source)), []).append(draw)
+            groups.setdefault((draw.name, dtype_of(draw, source), _block(node, source)), []).append(draw)
     for found in groups.values():
         draws = _independent(found, source)
         if len(draws) >= _SEVERAL and _is_hot(draws[0].call, source):
@@ -88,24 +62,24 @@ def hashed_line_by_line(barrier: Barrier, module: hlo.Module) -> str | None:
     return f"one draw of all numbers, with one key: {lines} lines draw in turn, and bounds and scales may be arrays"
 
 
-def _draw(node: cst.Call, source: Source) -> _Draw | None:
+def _draw(node: cst.Call, source: Source) -> Draw | None:
     """A draw of one number, of a few, or of a row of an environment, which is one of thousands."""
     qualified = source.qualified_name(node.func)
     if qualified not in _NAMES:
         return None
     name = qualified.rpartition(".")[2]
-    made = _DRAWS[name]
+    made = DRAWS[name]
     if not has_only(node, 9, "key", "shape", "dtype", *(other for other, *_ in made.others)):
         return None
     shape = argument(node, made.shape, "shape")
     if shape is None or is_none(shape):
         others = (argument(node, place, other) for other, place, _ in made.others)
         is_shaped = made.shape > 1 and any(value is not None and kind(value, source) == "array" for value in others)
-        return None if is_shaped else _Draw(node, name, None)  # as the probabilities are
+        return None if is_shaped else Draw(node, name, None)  # as the probabilities are
     if isinstance(shape, cst.Tuple | cst.List) and not shape.elements:
-        return _Draw(node, name, None)
+        return Draw(node, name, None)
     is_short = _is_short(shape) or (_is_a_row(shape) and in_environment(node, source))
-    return _Draw(node, name, shape) if is_short else None
+    return Draw(node, name, shape) if is_short else None
 
 
 def _is_short(shape: cst.BaseExpression) -> bool:
@@ -126,11 +100,6 @@ def _is_a_row(shape: cst.BaseExpression) -> bool:
     return False
 
 
-def _dtype(draw: _Draw, source: Source) -> str:
-    dtype = argument(draw.call, _DRAWS[draw.name].dtype, "dtype")
-    return "" if dtype is None else source.code(dtype)
-
-
 def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
     """The statements that `node` is always reached with; itself where only some of it is evaluated."""
     for above in source.ancestors(node):
@@ -141,10 +110,10 @@ def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
     return None
 
 
-def _independent(draws: Sequence[_Draw], source: Source) -> list[_Draw]:
+def _independent(draws: Sequence[Draw], source: Source) -> list[Draw]:
     """Those with keys of their own that need nothing of what the others drew, and stand in no loop."""
     calls = [draw.call for draw in draws]
-    kept: dict[tuple[object, ...], _Draw] = {}
+    kept: dict[tuple[object, ...], Draw] = {}
     for draw in draws:
         key = argument(draw.call, 0, "key")
         if key is None or source.loop(draw.call) is not None:
@@ -175,7 +144,7 @@ def _is_hot(node: cst.CSTNode, source: Source) -> bool:
     return under_loop(node, source) or runs_often(source.project, place) or is_stepped(source.project, place)
 
 
-def _finding(draws: Sequence[_Draw], source: Source) -> Finding:
+def _finding(draws: Sequence[Draw], source: Source) -> Finding:
     first = draws[0].call
     name = source.code(first.func)
     is_numbers = all(draw.shape is None for draw in draws)
@@ -184,57 +153,14 @@ def _finding(draws: Sequence[_Draw], source: Source) -> Finding:
         first,
         f"{len(draws)} {what} of `{name}`, each by a key of its own: the generator is in the program as many times",
         write=_numbers(draws, name, source) if is_numbers else _pieces(draws, name, source),
-        edits=_edits(draws, name, source) if is_numbers else (),
+        edits=one_draw(draws, name, source),
         pair=0 if is_numbers else 1,
     )
 
 
-def _edits(draws: Sequence[_Draw], name: str, source: Source) -> tuple[Edit, ...]:
-    """All numbers by the first key, in a line before the first of them, and each of them in its place: what the other
-    keys are split from stays as it is."""
-    first, made = draws[0].call, _DRAWS[draws[0].name]
-    key, dtype = argument(first, 0, "key"), _dtype(draws[0], source)
-    bounds = [value for draw in draws for value in _others(draw)]
-    is_known = all(value is None or is_same_before(value, first, source) for value in bounds)
-    statement = next((above for above in source.ancestors(first) if isinstance(above, cst.BaseSmallStatement)), None)
-    is_whole = all(_is_only_key(draw, source) and not source.has_comment(draw.call) for draw in draws)
-    if key is None or statement is None or not is_known or not is_whole:
-        return ()
-    shape = f"({len(draws)},)"
-    parts = [source.code(key), shape if made.shape == 1 else f"shape={shape}", *_bounds(draws, first, source)]
-    drawn = free_name("drawn", first, source)
-    one = Called(name, [*parts, f"dtype={dtype}"] if dtype else parts)
-    before = line_before(first, named_as(drawn, one, statement, source), source)
-    if before is None:
-        return ()
-    return (before, *(source.replace(draw.call, f"{drawn}[{place}]") for place, draw in enumerate(draws)))
-
-
-def _is_only_key(draw: _Draw, source: Source) -> bool:
-    """Whether nothing else is drawn by the key of a draw: two by one key are the same, or go together."""
-    key = argument(draw.call, 0, "key")
-    written = source.written(key) if isinstance(key, cst.Name) else None
-    return written is not None and len(source.reads(written)) == 1
-
-
-def _others(draw: _Draw) -> list[cst.BaseExpression | None]:
-    return [argument(draw.call, place, other) for other, place, _ in _DRAWS[draw.name].others]
-
-
-def _bounds(draws: Sequence[_Draw], node: cst.CSTNode, source: Source) -> Iterator[Called | str]:
-    """`minval=jnp.array([0.0, 1.0, 2.0])`, or one number where all have it."""
-    several = zip(*map(_others, draws), strict=True)
-    for (other, _, default), given in zip(_DRAWS[draws[0].name].others, several, strict=True):
-        texts = [" ".join(source.code(value).split()) if value is not None else str(default) for value in given]
-        if len(set(texts)) > 1:
-            yield Called(f"{other}={named('jax.numpy', node, source)}.array", (f"[{', '.join(texts)}]",))
-        elif texts[0] != default:
-            yield f"{other}={texts[0]}"
-
-
-def _numbers(draws: Sequence[_Draw], name: str, source: Source) -> str:
+def _numbers(draws: Sequence[Draw], name: str, source: Source) -> str:
     """`jax.random.uniform(key, (3,), minval=jnp.array([0.0, 1.0, 2.0]), maxval=4.0)`."""
-    made = _DRAWS[draws[0].name]
+    made = DRAWS[draws[0].name]
     parts = ["«key»", f"({len(draws)},)" if made.shape == 1 else f"shape=({len(draws)},)"]
     numpy = source.alias("jax.numpy") or "jnp"
     for other, at, default in made.others:
@@ -247,9 +173,9 @@ def _numbers(draws: Sequence[_Draw], name: str, source: Source) -> str:
     return f"one draw, `{name}({', '.join(parts)})`: the numbers are others, of the same distribution"
 
 
-def _pieces(draws: Sequence[_Draw], name: str, source: Source) -> str:
+def _pieces(draws: Sequence[Draw], name: str, source: Source) -> str:
     shapes = {source.code(draw.shape) for draw in draws if draw.shape is not None}
-    others = [(other, place) for other, place, _ in _DRAWS[draws[0].name].others]
+    others = [(other, place) for other, place, _ in DRAWS[draws[0].name].others]
     bounds = {tuple(_text(argument(draw.call, at, other), source) for other, at in others) for draw in draws}
     if len(shapes) == 1 and all(draw.shape is not None for draw in draws):
         how = f"one draw with a leading axis of {len(draws)}"

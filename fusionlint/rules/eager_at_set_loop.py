@@ -16,6 +16,7 @@ from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.patterns.runs.made_once import is_for_constructors
 from fusionlint.patterns.writes.heavy import is_made_by_heavy_work
 from fusionlint.patterns.writes.loop import piecewise
+from fusionlint.patterns.writes.loop_fix import of_loop
 from fusionlint.patterns.writes.on_the_host import on_the_host
 from fusionlint.patterns.writes.places import is_fresh_before
 from fusionlint.rule import Rule
@@ -100,5 +101,5 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
         f"`{array}`{more} copied whole to write one place, in a dispatch of its own, in every iteration",
         write=f"a numpy array, `{array}[i] = value` in the loop, and {jnp}.asarray({array}) after it; of values that "
         f"jax computes {_kept(found.writes[0], node, jnp)}",
-        edits=on_the_host(found.writes, node, source),
+        edits=on_the_host(found.writes, node, source) or of_loop(found, node, source),
     )

@@ -10,10 +10,10 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
+from fusionlint.patterns.code.at import RANGES, TO_ARRAY, constant, inside, is_none, names_in
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.functions import definitions
-from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.imports import imported, numpy_of_jax
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.dispatch.jit import runs_a_loop
@@ -114,6 +114,7 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
             node,
             "this scan carries nothing but the number of the step, and still takes one step after the other",
             write=f"a slice and a reshape, or {_jax(source)}.vmap of what a step makes, over the numbers",
+            edits=_numbered(node, source),
             pair=2,
         )
 
@@ -140,6 +141,37 @@ def _mapped(node: cst.Call, source: Source) -> tuple[Edit, ...]:
     mapped = f"{jax.name}.vmap({as_argument(step, source)}, {axes})"
     handed = (as_argument(carried, source), as_argument(over, source))
     return (*jax.edits, in_place_of(node, Called(mapped, handed), source))
+
+
+def _numbered(node: cst.Call, source: Source) -> tuple[Edit, ...]:
+    """The step mapped over its numbers, `jax.vmap(f, in_axes=(0, None))(jnp.arange(n), None)`, where they begin with 0
+    and nobody reads the last."""
+    step, first, over, length = (argument(node, at, name) for at, name in enumerate(("f", "init", "xs", "length")))
+    jax, jnp = imported("jax", node, source), numpy_of_jax(node, source)
+    if jax is None or jnp is None or (jax.edits and jnp.edits) or step is None or first is None or length is None:
+        return ()
+    if not is_none(over) or not _is_zero(first, source) or not _is_taken_apart(node, source) or holds_comment(node):
+        return ()
+    numbers = f"{jnp.name}.arange({source.code(length)})"
+    mapped = Called(f"{jax.name}.vmap({as_argument(step, source)}, in_axes=(0, None))", (numbers, "None"))
+    return (*jax.edits, *jnp.edits, in_place_of(node, mapped, source))
+
+
+def _is_zero(first: cst.BaseExpression, source: Source) -> bool:
+    match first:
+        case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(first, *TO_ARRAY, "jax.numpy.int32"):
+            return constant(inner) == 0
+    return constant(first) == 0
+
+
+def _is_taken_apart(scan: cst.Call, source: Source) -> bool:
+    """Whether the results are given two names, the first of which nothing reads: `_, made = lax.scan(...)`."""
+    match source.parent(scan):
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Tuple(elements=[cst.Element(value=cst.Name() as last), _]))]
+        ):
+            return not source.reads(last)
+    return False
 
 
 def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:

@@ -14,7 +14,8 @@ from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few, iterated_by
 from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
-from fusionlint.patterns.loops.mapped_rows import Mapped, mapped
+from fusionlint.patterns.loops.mapped_rows import Mapped, called_as, mapped
+from fusionlint.patterns.loops.mapped_turns import mapped_turns
 from fusionlint.patterns.loops.numbered_turns import has_turns_apart, is_heavy
 from fusionlint.patterns.loops.turns import writes_kernels
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -32,8 +33,6 @@ rule = Rule(__name__, harm="fusion")
 _JOINS = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.stack", "jax.numpy.vstack")
 # The page's pairs about what is a kernel for every row, of the array that is counted and of any.
 _LINALG, _NUMBERED = 1, 2
-# What the row is called in the advice.
-_ROW = "row"
 _SHOWN = 100
 
 
@@ -106,6 +105,7 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
         f"the work for each `{counter}` is written out by itself: kernels of its own for every one of them",
         pair=_NUMBERED,
         write=f"{jax}.vmap of what is done for one `{counter}`, over {jnp}.arange({brief(count, 30, 'n')})",
+        edits=mapped_turns(loop, source) if isinstance(loop, cst.For) else (),
     )
 
 
@@ -200,7 +200,8 @@ def _mapped(loop: Comprehension, rows: list[cst.Subscript], counter: str, source
     count = source.code(bounds[0].value)
     whole = f"{source.code(rows[0].value)}[{', '.join(f':{count}' if part == counter else part for part in parts)}]"
     place = "" if axis == 0 else f", {axis - len(parts) if '...' in parts else axis}"
-    return f"{jax}.vmap(lambda {_ROW}: {made.replace(read, _ROW)}{place})({whole})"
+    row = called_as(axis, elements(rows[0].slice))
+    return f"{jax}.vmap(lambda {row}: {made.replace(read, row)}{place})({whole})"
 
 
 def _mentions(node: cst.CSTNode, name: str) -> bool:

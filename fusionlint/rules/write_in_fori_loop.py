@@ -13,6 +13,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.step_writes import LoneWrite, lone_write
+from fusionlint.patterns.loops.steps_at_once import steps_at_once
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
@@ -60,6 +61,7 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         f"one place of `{source.code(found.write.array)}` is written in each step{where}, and {alone}",
         write=_advice(found, source),
+        edits=steps_at_once(node, found.write, source, is_apart=found.is_apart) if source.calls(node, _FORI) else (),
         pair=int(not found.is_apart),
     )
 

@@ -42,11 +42,13 @@ def names_in(text: str) -> set[str]:
 
 def bound_by(text: str) -> set[str]:
     """The names that lines which a fix adds give to something, however they are indented: `import jax.numpy as jnp`,
-    `kept = jax.device_get(x)`. Other edits of the same fix read them."""
-    lines = _parsed(dedent(text)) or _parsed("\n".join(map(str.strip, text.splitlines())))
+    `kept = jax.device_get(x)`, `def of_i(i)` in place of a loop's head. Other edits of the same fix read them."""
+    stripped = "\n".join(map(str.strip, text.splitlines()))
+    lines = _parsed(dedent(text)) or _parsed(stripped) or _parsed(f"{stripped}: ...")
     nodes = [node for line in lines for node in ast.walk(line)]
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     imported = (one for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names)
+    written |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     return written | {one.asname or one.name.partition(".")[0] for one in imported}
 
 

@@ -348,7 +348,7 @@ def test_numbers_of_the_host_are_written_into_an_array_of_the_host() -> None:
     code = FILLED.format("cos")
     after = fixed("eager-at-set-loop", code)
     assert "import jax.numpy as jnp\nimport numpy as np\n" in after
-    assert "    table = np.array(jnp.zeros((4, 4)))\n" in after
+    assert "    table = np.zeros((4, 4))\n" in after
     assert "            table[i, j] = cos\n" in after
     assert "            count[j] += 1.0\n" in after
     assert after.index("    table = jnp.asarray(table)\n") < after.index("    return table, count\n")

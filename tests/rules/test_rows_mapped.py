@@ -24,8 +24,8 @@ def run(x: jax.Array, w: jax.Array, v: jax.Array):
     return {}
 """
 ROWS = [
-    ("jnp.array([v + x[:, i] for i in range(k)])", "jax.vmap(lambda row: v + row, 1)(x)"),
-    ("jnp.array([v - 2 * x[..., i] for i in range(5)])", "jax.vmap(lambda row: v - 2 * row, -1)(x[..., :5])"),
+    ("jnp.array([v + x[:, i] for i in range(k)])", "jax.vmap(lambda column: v + column, 1)(x)"),
+    ("jnp.array([v - 2 * x[..., i] for i in range(5)])", "jax.vmap(lambda column: v - 2 * column, -1)(x[..., :5])"),
     ("jnp.stack([of_row(x[i]) for i in range(n)])", "jax.vmap(of_row)(x)"),
     ("jnp.stack([of_row(x[i], w[i]) for i in range(n)], axis=1)", "jax.vmap(of_row, out_axes=1)(x, w[:n])"),
     (
@@ -33,7 +33,7 @@ ROWS = [
         "jax.vmap(lambda x_i, w_i: of_row(x_i, other=w_i), out_axes=-1)(x, w[:n])",
     ),
     ("jnp.stack([of_row(w[i], x[i]) for i in range(n)])", "jax.vmap(of_row)(w[:n], x)"),
-    ("jnp.stack([jnp.sort(x[:, i]) * 2 for i in range(k)])", "jax.vmap(lambda row: jnp.sort(row) * 2, 1)(x)"),
+    ("jnp.stack([jnp.sort(x[:, i]) * 2 for i in range(k)])", "jax.vmap(lambda column: jnp.sort(column) * 2, 1)(x)"),
     ("jnp.stack([of_row(x[i] - x[0]) for i in range(n)])", "jax.vmap(lambda row: of_row(row - x[0]))(x)"),
     ("jnp.stack([of_row(x[i], i) for i in range(n)])", None),
     ("jnp.stack([of_row(x[n - 1 - i]) for i in range(n)])", None),

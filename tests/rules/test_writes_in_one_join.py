@@ -192,11 +192,6 @@ def test_work_on_a_part_along_an_axis_that_may_not_be_the_last_computes_the_same
             "a[1:]], dtype=int",
         ),
         (
-            "blocks-by-at-set",
-            "y = jnp.zeros(4).at[0].set(b / 2); y = y.at[1:].set(a[1:]); return y",
-            "[b / 2, a[1:]]",
-        ),
-        (
             "columns-by-at-set",
             "return x.at[:, 0].set(x[:, 1]).at[:, 1].set(x[:, 0])",
             "[x[:, 1:2], x[:, :1], x[:, 2:]]",

@@ -1,12 +1,13 @@
-"""A line before a statement, for what a fix needs twice: `sums = jnp.cumsum(p)`.
+"""Lines before a statement, for what a fix needs twice, `sums = jnp.cumsum(p)`, and behind a loop, for what it made.
 
-In: an expression of a Source. Out: a name that is free there, and the edit that writes the line; None where the
-expression may run another number of times than its statement, or where more stands in a line with that.
+In: a node of a Source. Out: a name that is free there, and the edits that write the lines; None where an expression may
+run another number of times than its statement, or where more stands in a line with that.
 """
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -35,9 +36,24 @@ def line_before(node: cst.CSTNode, text: str, source: Source) -> Edit | None:
 
 
 def _before(statement: cst.BaseSmallStatement, text: str, source: Source) -> Edit | None:
+    edits = lines_beside(statement, source, before=[text])
+    return edits[0] if edits else None
+
+
+def lines_beside(
+    statement: cst.CSTNode, source: Source, *, before: Sequence[str] = (), behind: Sequence[str] = ()
+) -> tuple[Edit, ...] | None:
+    """The edits that write lines before and behind a statement, a loop say, in its block; None where more stands in the
+    line that it begins in, or no line follows."""
     where = source.location(statement)
-    line = source.line(where.line)
-    blanks = line[: where.column - 1]
-    end = end_of(line)
-    here = where._replace(end_line=where.line, end_column=where.column)
-    return Edit(here, f"{text}{end}{blanks}") if not blanks.strip() else None
+    head = source.line(where.line)
+    blanks, end = head[: where.column - 1], end_of(head)
+    if blanks.strip() or (behind and not source.line(where.end_line).endswith("\n")):
+        return None
+    first = where._replace(end_line=where.line, end_column=where.column)
+    last = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
+    edits = (
+        Edit(first, "".join(f"{line}{end}{blanks}" for line in before)),
+        Edit(last, "".join(f"{blanks}{line}{end}" for line in behind)),
+    )
+    return tuple(edit for edit in edits if edit.text)

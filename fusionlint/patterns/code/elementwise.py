@@ -80,10 +80,10 @@ def operands(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpre
             return iter((expression,))
         case cst.Comparison(left=left, comparisons=comparisons):
             return iter((left, *(target.comparator for target in comparisons)))
-        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name(method))) if method in _METHODS:
-            return iter((value,))
         case cst.Call(args=args) if is_elementwise(node, source):
             return (arg.value for arg in args if arg.keyword is None)
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name(method))) if method in _METHODS:
+            return iter((value,))
     return None
 
 

@@ -55,6 +55,13 @@ def numpy_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
     return Imported(f"{jax}.numpy") if jax is not None and not is_named else imported("jax.numpy", node, source)
 
 
+def vmap_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
+    """What code at `node` may call `jax.vmap`, which a file may import by itself."""
+    name = source.alias_at(node, "jax.vmap") if source.alias_at(node, "jax") is None else None
+    jax = imported("jax", node, source) if name is None else None
+    return Imported(name) if name is not None else Imported(f"{jax.name}.vmap", jax.edits) if jax is not None else None
+
+
 def _is_starred(name: str, module: str, node: cst.CSTNode, source: Source) -> bool:
     """Whether a module of the project gives the file that name, by `from settings import *`."""
     place = source.place(node)

@@ -66,14 +66,15 @@ def quoted(text: str, source: Source) -> str:
     return text.replace('"', "'") if len(_SINGLE.findall(code)) > len(_DOUBLE.findall(code)) else text
 
 
-def in_place_of(node: cst.BaseExpression, called: Part, source: Source) -> Edit:
+def in_place_of(node: cst.CSTNode, called: Part, source: Source) -> Edit:
     """`called` for `node`: in one line, or, where that would be too long, broken at its brackets."""
     where = source.location(node)
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
     within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
     unit = within.removeprefix(_blanks(line))
     style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
-    stands = Stands.BEHIND if node.lpar or not isinstance(source.parent(node), _STATEMENTS) else Stands.OPEN
+    is_inside = bool(getattr(node, "lpar", ())) or not isinstance(source.parent(node), _STATEMENTS)
+    stands = Stands.BEHIND if is_inside else Stands.OPEN
     return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
 
 

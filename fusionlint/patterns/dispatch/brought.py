@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Location
+from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import inside, is_about
+from fusionlint.patterns.code.before import lines_beside
 from fusionlint.patterns.code.imports import imported
-from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.tree import Source
@@ -78,18 +78,14 @@ def _before(arrays: Sequence[cst.Name], is_read: IsRead, get: str, source: Sourc
         for array in arrays
         if _is_element_of(part, array, source)
     ]
-    where = source.location(statement)
-    line = source.line(where.line)
-    blanks, end = line[: where.column - 1], end_of(line)
-    if blanks.strip():
-        return None
     new = [(array, name) for array, name in zip(arrays, names, strict=True) if not _has(name, array, statement, source)]
     if not new:
         return (*read,)
     values = ", ".join(array.value for array, _ in new)
     value = values if len(new) == 1 else f"({values})"
-    text = f"{blanks}{', '.join(str(name) for _, name in new)} = {get}({value}){end}"
-    return (Edit(Location(source.path, where.line, 1, where.line, 1), text), *read)
+    line = f"{', '.join(str(name) for _, name in new)} = {get}({value})"
+    before = lines_beside(statement, source, before=[line])
+    return (*before, *read) if before is not None else None
 
 
 def _has(name: str | None, array: cst.Name, statement: cst.CSTNode, source: Source) -> bool:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Location
+from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import constant, names_read
+from fusionlint.patterns.code.before import lines_beside
 from fusionlint.patterns.code.imports import imported
-from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_seldom
@@ -50,14 +50,10 @@ def read_later(
     lines = {each.name.value: _line(each, f"{jax.name}.device_get") for each in kept}
     if len({(each.name.value, each.how, each.is_list) for each in kept}) != len(lines):
         return ()  # one that is read in two ways
-    where = source.location(loop)
-    head = source.line(where.line)
-    blanks, end = head[: where.column - 1], end_of(head)
-    if blanks.strip() or not source.line(where.end_line).endswith("\n"):
+    behind = lines_beside(loop, source, behind=[*lines.values()])
+    if behind is None:
         return ()
-    text = "".join(f"{blanks}{line}{end}" for line in lines.values())
-    behind = Edit(Location(source.path, where.end_line + 1, 1, where.end_line + 1, 1), text)
-    return (*jax.edits, *(source.replace(each.read, source.code(each.what)) for each in kept), behind)
+    return (*jax.edits, *(source.replace(each.read, source.code(each.what)) for each in kept), *behind)
 
 
 def _others(loop: Loop, source: Source) -> Iterator[cst.Call]:

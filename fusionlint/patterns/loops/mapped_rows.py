@@ -6,6 +6,7 @@ otherwise than for rows of arrays, or where what is called may be something else
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import libcst as cst
@@ -14,7 +15,7 @@ from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Part, constant, elements, inside, is_whole, names_in, names_read
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.functions import function_named
-from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.imports import vmap_of_jax
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.rewritten import rewritten
 from fusionlint.patterns.loops.collected import Comprehension, is_few
@@ -23,8 +24,8 @@ from fusionlint.source.tree import Source
 
 _STACK = "jax.numpy.stack"
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
-# What an only row is called.
-_ROW = "row"
+# What an only row is called, `x[i]`, and an only column, `x[:, i]`.
+_ROW, _COLUMN = "row", "column"
 
 
 class Mapped(NamedTuple):
@@ -61,9 +62,9 @@ def mapped(join: cst.Call, loop: Comprehension, source: Source, size: str | None
     Not safe: what is mapped may be rounded, or reduced in an order, otherwise.
     """
     axis, count = _joined_along(join, source), _count(loop, source)
-    jax = imported("jax", join, source)
+    vmap = vmap_of_jax(join, source)
     rows = _rows(loop, source)
-    if axis is None or count is None or jax is None or not rows or source.has_comment(join):
+    if axis is None or count is None or vmap is None or not rows or source.has_comment(join):
         return None
     if not all(is_mappable(call, source) for call in inside(loop.elt) if isinstance(call, cst.Call)):
         return None
@@ -84,8 +85,8 @@ def mapped(join: cst.Call, loop: Comprehension, source: Source, size: str | None
         else row.up_to(count, source)
         for row in alike.values()
     ]
-    called = Called(f"{jax.name}.vmap({function}{given}{out})", whole)
-    return Mapped(str(called), (*jax.edits, in_place_of(join, called, source)))
+    called = Called(f"{vmap.name}({function}{given}{out})", whole)
+    return Mapped(str(called), (*vmap.edits, in_place_of(join, called, source)))
 
 
 def _joined_along(join: cst.Call, source: Source) -> int | None:
@@ -142,11 +143,18 @@ def _pattern(row: _Row, source: Source) -> str:
     return source.code(row.read)
 
 
+def called_as(place: int, index: Sequence[Part]) -> str:
+    """What a function of one row, whose number stands at `place` of an index, calls it."""
+    return _COLUMN if (place, len(index)) == (1, 2) else _ROW
+
+
 def _names(alike: dict[str, _Row], loop: Comprehension, source: Source) -> dict[str, str] | None:
     """What the function that is mapped calls each of the rows: `row`, or `x_i` and `y_i`; None where one is taken."""
     taken = {name.value for name in names_in(loop.elt)}
     if len(alike) == 1:
-        return dict.fromkeys(alike, _ROW) if _ROW not in taken else None
+        (row,) = alike.values()
+        called = called_as(row.place, row.parts)
+        return dict.fromkeys(alike, called) if called not in taken else None
     found = {text: f"{source.code(row.read.value)}_{source.code(row.parts[row.place])}" for text, row in alike.items()}
     is_free = taken.isdisjoint(found.values()) and len(set(found.values())) == len(found)
     return found if is_free and all(name.isidentifier() for name in found.values()) else None

@@ -16,7 +16,6 @@ from fusionlint.patterns.code.at import Write, constant, elements, is_literal, i
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.same_shape import are_of_one_shape, has_an_axis
 from fusionlint.patterns.writes.advice import Form
@@ -35,8 +34,6 @@ from fusionlint.source.walk import dotted
 # What comes to the same in any order, also where places meet.
 _IN_ANY_ORDER = ("add", "subtract", "min", "max")
 
-# Of masks a stack would be one of more axes.
-_TRUTHS = regex(r"mask|valid|(^|_)is_")
 # What has a number for each axis, and what is one.
 _POSITION = regex(r"(^|[_.])(pos|position|loc|location|coords?)$")
 _LENGTH = regex(r"^(height|width|depth|length|size|num_\w+|n_\w+)$")
@@ -188,8 +185,6 @@ def _stacked(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, .
         return ()
     named = [[part for part in axis if isinstance(part, cst.BaseExpression)] for axis in axes[: sum(told)]]
     if not all(len(axis) == len(writes) and _are_alike(axis, source) for axis in named):
-        return ()
-    if any(is_mask(part, source) or _TRUTHS.search(source.code(part)) for axis in named for part in axis):
         return ()
     value = _stacked_value(writes, jnp, source)
     if value is None:

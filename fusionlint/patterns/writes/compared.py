@@ -12,14 +12,12 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, constant, is_literal, is_none, is_whole
-from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, hides_some
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused, whole_line
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
-from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of, fill_of
 from fusionlint.patterns.writes.places import meant
@@ -49,7 +47,7 @@ def at_one_place(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] |
         text = where if said in _bools(source) else f"{where}.astype({said})"
     else:
         parts = [where[1:-1], as_argument(write.value, source), fill]
-        return _instead(write, Called(f"{jnp}.where", parts, behind=_cast(write, said, source)), source)
+        return _instead(write, Called(f"{jnp}.where", parts, behind=f".astype({said})"), source)
     return _instead(write, text, source)
 
 
@@ -91,7 +89,7 @@ def of_each_row(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] | 
     shown = as_argument(value, source)
     values = shown if is_literal(value) else f"{jnp}.expand_dims({shown}, -1)"
     where = f"{jnp}.arange({lengths[1]}) == {jnp}.expand_dims({as_argument(place, source)}, -1)"
-    chosen = Called(f"{jnp}.where", [where, values, fill], behind=_cast(write, dtype(write, source), source))
+    chosen = Called(f"{jnp}.where", [where, values, fill], behind=f".astype({dtype(write, source)})")
     return _instead(write, chosen, source)
 
 
@@ -137,14 +135,6 @@ def dtype(write: Write, source: Source) -> str:
     fill = argument(made, 1, "fill_value") if source.calls(made, *_FULL) else None
     inner = fill.expression if isinstance(fill, cst.UnaryOperation) else fill
     return "int" if isinstance(inner, cst.Integer) else "bool" if isinstance(inner, cst.Name) else "float"
-
-
-def _cast(write: Write, said: str, source: Source) -> str:
-    """What makes the new array's dtype of a choice; "" where what is set is seen to have it."""
-    value = write.value
-    is_cast = value is not None and in_one_line(source.code(value)).endswith(f".astype({said})")
-    is_of_floats = said.rpartition(".")[2] in ("float", "float32") and are_all_alike(source)
-    return "" if is_cast or (is_of_floats and is_float(value, source)) else f".astype({said})"
 
 
 def _bools(source: Source) -> Sequence[str]:

@@ -14,8 +14,7 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, names_read
-from fusionlint.patterns.code.before import free_name
-from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.code.before import free_name, lines_beside
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -45,15 +44,12 @@ def counted_once(
     if not is_around or not _is_the_same_there(array, first, source):
         yield from edits
         return
-    where = source.location(first)
-    head = source.line(where.line)
-    indent, end = head[: where.column - 1], end_of(head)
-    lines = (f"{name} = {code}{end}{indent}" for name, code in zip(names, counted, strict=True))
+    lines = [f"{name} = {code}" for name, code in zip(names, counted, strict=True)]
     for text, edit in zip(texts, edits, strict=True):
         for name, code in sorted(zip(names, counted, strict=True), key=lambda pair: -len(pair[1])):
             text = text.replace(code, name)
         yield edit._replace(text=text)
-    yield Edit(where._replace(end_line=where.line, end_column=where.column), "".join(lines))
+    yield from lines_beside(first, source, before=lines) or ()  # line_of has seen that they can stand there
 
 
 def _axis_in(code: str) -> int:

@@ -7,50 +7,29 @@ that each turn writes, and what the values are shaped like.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from textwrap import dedent
 
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import (
-    Part,
-    Write,
-    constant,
-    inside,
-    is_about,
-    is_fresh,
-    is_literal,
-    is_whole,
-    names_read,
-)
-from fusionlint.patterns.code.before import free_name
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.at import Part, Write, constant, inside, is_about, is_fresh, is_literal, is_whole
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.loops.whole_turns import does_all_of_its_body, has_a_comment, is_read_behind
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
+from fusionlint.patterns.writes.loop_list import as_a_list
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.masked import is_one_for_sure
-from fusionlint.patterns.writes.places import meant
-from fusionlint.patterns.writes.turns import Turns, is_one_each, place_of_all, reads, turns_of
+from fusionlint.patterns.writes.turns import Turns, is_one_each, place_of_all, turns_of
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
-# Values written so are one expression; longer ones go into a list turn by turn.
-_LONG = 100
-
-
-class _Piece(NamedTuple):
-    """One write of a loop as it is said of all turns: the index, and how the values are put together."""
-
-    write: Write
-    places: str
-    axis: int | None  # along which rows are stacked; None of numbers
-    row: str  # the shape of a row, "" where the values are seen to have it
+# Longer lines are written with a name for what is counted.
+_WIDE = 100
 
 
 def of_loop(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit, ...]:
@@ -58,18 +37,14 @@ def of_loop(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit, ...]
     jnp = source.alias_at(loop, "jax.numpy")
     if jnp is None or not _is_plain(found, loop, source):
         return ()
-    if (one := _one_value(found, loop, jnp, source)) is not None:
-        return one
     turns = turns_of(loop, source)
     if turns is None:
         return ()
-    pieces = [_piece(write, turns, loop, jnp, source) for write in found.writes]
-    told = [piece for piece in pieces if piece is not None]
-    if len(told) < len(pieces):
-        return ()
-    if len(told) == 1 and (short := _in_one_expression(told[0], loop, jnp, source)) is not None:
-        return short
-    return _by_lists(told, loop, jnp, source)
+    if (one := _one_value(found, turns, loop, jnp, source)) is not None:
+        return one
+    if (once := _counted_at_once(found, turns, loop, jnp, source)) is not None:
+        return once
+    return as_a_list(found.writes, turns, loop, jnp, source)
 
 
 def _is_plain(found: Piecewise, loop: cst.For, source: Source) -> bool:
@@ -84,10 +59,7 @@ def _is_plain(found: Piecewise, loop: cst.For, source: Source) -> bool:
 
 def is_once_a_turn(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether every turn does all of its body, and `x = x.at[...].set(value)`, a statement of it, is all of one."""
-    if loop.orelse is not None or loop.asynchronous is not None or not isinstance(loop.body, cst.IndentedBlock):
-        return False
-    leaves = cst.Break | cst.Continue | cst.Return | cst.Yield | cst.Await
-    if any(isinstance(node, leaves) and source.function(node) is source.function(loop) for node in inside(loop.body)):
+    if not does_all_of_its_body(loop, source):
         return False
     assign = source.parent(write.call)
     match assign:
@@ -125,105 +97,19 @@ def _is_its_place(read: cst.Name, write: Write, source: Source) -> bool:
     return False
 
 
-def _is_as_long(first: Write | None, axis: int, turns: Turns, source: Source) -> bool:
-    """Whether a new array is seen to have as many rows as there are turns, which nobody writes for none."""
-    made = meant(root(first), source) if first is not None else None
-    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
-    if not isinstance(shape, cst.Tuple) or not -len(shape.elements) <= axis < len(shape.elements):
-        return False
-    return source.code(shape.elements[axis].value) in turns.end
-
-
-def _piece(write: Write, turns: Turns, loop: cst.For, jnp: str, source: Source) -> _Piece | None:
-    """How one write is said of all turns."""
-    moved = [number for number, part in enumerate(write.index) if not is_the_same_each_turn(part, loop)]
-    others = [part for number, part in enumerate(write.index) if number not in moved and not is_whole(part)]
-    if not moved or write.value is None or isinstance(write.value, cst.List | cst.Tuple | cst.GeneratorExp):
-        return None
-    if not all(isinstance(part, cst.BaseExpression) and is_one_for_sure(part, source) for part in others):
-        return None
-    if any(_is_counted_around(name, loop, source) for part in others for name in names_read(part)):
-        return None  # of one loop inside another what is written is a table
-    places = [place_of_all(write.index[number], turns, jnp, is_only=len(moved) == 1, source=source) for number in moved]
-    if None in places:
-        return None
-    parts = [source.code(part) for part in write.index]
-    for number, place in zip(moved, places, strict=True):
-        parts[number] = str(place)
-    first = _begun(write, source)
-    axes = axes_of(first, source) if first is not None else None
-    is_open = any(isinstance(part, cst.Ellipsis) for part in write.index)
-    if axes == len(write.index) and not any(map(is_whole, write.index)):
-        return _Piece(write, ", ".join(parts), None, "")
-    if others or len(moved) > 1:
-        return None
-    axis = moved[0] - len(write.index) if is_open and _is_behind_an_ellipsis(moved[0], write) else moved[0]
-    row = row_of(write.array, axis, axes, source)
-    if row is None or not (turns.at_least_one or _is_as_long(first, axis, turns, source)):
-        return None  # nothing is no rows that a stack takes
-    return _Piece(write, ", ".join(parts), axis, "" if _has_its_shape(write, source) else row)
-
-
-def _is_counted_around(name: cst.Name, loop: cst.For, source: Source) -> bool:
-    """Whether a loop around this one counts by that name."""
-    around = (above for above in source.ancestors(loop) if isinstance(above, cst.For))
-    return any(reads(above.target, name.value) for above in around)
-
-
-def _is_behind_an_ellipsis(place: int, write: Write) -> bool:
-    return any(isinstance(part, cst.Ellipsis) for part in write.index[:place])
-
-
-def _begun(write: Write, source: Source) -> Write | None:
-    """A write to what the array is made as; None where that is not seen."""
-    begun = begun_with(write, source)
-    return begun if is_fresh(root(begun), source) else None
-
-
-def row_of(array: cst.BaseExpression, axis: int, axes: int | None, source: Source) -> str | None:
-    """The shape of what one turn writes."""
-    shape = f"{source.code(array)}.shape"
-    if axis == -1 or (axes is not None and axis == axes - 1):
-        return f"{shape}[:-1]"
-    if axis == 0:
-        return f"{shape}[1:]"
-    if axis > 0 and axes is not None:
-        return f"{shape}[:{axis}] + {shape}[{axis + 1}:]"
-    return None
-
-
-def _has_its_shape(write: Write, source: Source) -> bool:
-    """Whether elementwise work on what stood at the place makes the value: it has the shape of that."""
-    if write.value is None:
-        return False
-    if isinstance(write.value, cst.Subscript):
-        return any(_is_its_place(read, write, source) for read in names_read(write.value.value))
-    return any(
-        isinstance(part, cst.BaseExpression) and _has_its_shape(write_of(write, part), source)
-        for part in operands(write.value, source) or ()
-    )
-
-
-def write_of(write: Write, value: cst.BaseExpression) -> Write:
-    """The same write of another value."""
-    return Write(write.call, write.array, write.index, write.method, value)
-
-
-def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...] | None:
-    """One value at all places, where the body of the loop is the write; None of other loops."""
+def _one_value(found: Piecewise, turns: Turns, loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...] | None:
+    """One value at all places, where the body of the loop is the write; None of other loops, and where the places are
+    too much to be said in it."""
     write = found.writes[0]
-    if len(found.writes) > 1 or write.value is None or len(loop.body.body) > 1 or _has_a_comment(loop, source):
+    if len(found.writes) > 1 or write.value is None or len(loop.body.body) > 1 or has_a_comment(loop, source):
         return None
     if not is_the_same_each_turn(write.value, loop) or write.method not in ("set", "add", "min", "max"):
         return None
     if not (_is_number(write.value, source) or all(not is_whole(part) for part in write.index)):
         return None
-    if _is_read_behind(loop, source) or any(
-        isinstance(node, cst.Call) for part in write.index for node in inside(part)
-    ):
+    if is_read_behind(loop, source) or any(isinstance(node, cst.Call) for part in write.index for node in inside(part)):
         return None
-    turns = turns_of(loop, source)
-    if turns is None or turns.step != "1" or not isinstance(loop.target, cst.Name):
+    if turns.step != "1" or not isinstance(loop.target, cst.Name):
         return None
     parts = []
     for part in write.index:
@@ -233,9 +119,79 @@ def _one_value(found: Piecewise, loop: cst.For, jnp: str, source: Source) -> tup
             return None
         parts.append(said)
     array = source.code(write.array)
-    return (
-        source.replace(loop, f"{array} = {array}.at[{', '.join(parts)}].{write.method}({source.code(write.value)})"),
-    )
+    text = f"{array} = {array}.at[{', '.join(parts)}].{write.method}({source.code(write.value)})"
+    is_clear = text.count(f"{jnp}.arange(") < 2 and source.location(loop).column + len(text) <= _WIDE
+    return (source.replace(loop, text),) if is_clear else None
+
+
+def _counted_at_once(
+    found: Piecewise, turns: Turns, loop: cst.For, jnp: str, source: Source
+) -> tuple[Edit, ...] | None:
+    """The statements of the body with an array for what counts the turns, where each of them writes one number a turn,
+    or one for all turns, and they are all there is; None of other loops."""
+    body, counter = loop.body.body, loop.target
+    if len(body) != len(found.writes) or has_a_comment(loop, source) or is_read_behind(loop, source):
+        return None
+    if not isinstance(counter, cst.Name) or not all(_is_for_all(write, turns, loop, source) for write in found.writes):
+        return None
+    indent = source.line(source.location(body[0]).line)[: source.location(body[0]).column - 1]
+    head = source.line(source.location(loop).line)
+    around = head[: source.location(loop).column - 1]
+    if indent.strip() or around.strip():
+        return None
+    text = dedent("".join(f"{indent}{source.code(line).rstrip()}\n" for line in body))
+    lines = [f"{counter.value} = {jnp}.arange({turns.numbers})", *text.splitlines()]
+    return (source.replace(loop, f"{end_of(head)}{around}".join(lines)),)
+
+
+def _is_for_all(write: Write, turns: Turns, loop: cst.For, source: Source) -> bool:
+    """Whether a write says the same of an array of all turns: each takes places of its own, one on each axis, and the
+    value is one number for each, or for all."""
+    value = write.value
+    if value is None or write.method not in ("set", "add", "min", "max"):
+        return False
+    own = [part for part in write.index if not is_the_same_each_turn(part, loop)]
+    same = [part for part in write.index if part not in own]
+    if not all(is_whole(p) or (isinstance(p, cst.BaseExpression) and is_one_for_sure(p, source)) for p in same):
+        return False
+    if not own or not all(isinstance(p, cst.BaseExpression) and _is_one_a_turn(p, turns, loop, source) for p in own):
+        return False
+    if is_the_same_each_turn(value, loop) and (_is_number(value, source) or not any(map(is_whole, same))):
+        return True
+    is_apart = any(isinstance(p, cst.BaseExpression) and is_one_each(p, turns.counter, source) for p in own)
+    if (write.method == "set" and not is_apart) or not _is_one_a_turn(value, turns, loop, source):
+        return False
+    begun = begun_with(write, source)
+    is_an_element = is_fresh(root(begun), source) and axes_of(begun, source) == len(write.index)
+    return is_an_element and not any(map(is_whole, write.index))
+
+
+def _is_one_a_turn(value: cst.BaseExpression, turns: Turns, loop: cst.For, source: Source) -> bool:
+    """Whether a value is worked out, number by number, of what counts the turns, of what arrays hold there, `a[i]`, and
+    of numbers that all turns have."""
+    if is_the_same_each_turn(value, loop):
+        return is_one_for_sure(value, source) or _is_number(value, source)
+    match value:
+        case cst.Name(value=name):
+            return name == turns.counter
+        case cst.Subscript(value=cst.Name() | cst.Attribute() as table, slice=slices):
+            parts = [s.slice.value if isinstance(s.slice, cst.Index) else None for s in slices]
+            if not is_the_same_each_turn(table, loop) or not _is_an_array(table, len(parts), source):
+                return False
+            return all(
+                part is not None and (constant(part) is not None or _is_one_a_turn(part, turns, loop, source))
+                for part in parts
+            )
+    several = operands(value, source)
+    return several is not None and all(_is_one_a_turn(one, turns, loop, source) for one in several)
+
+
+def _is_an_array(table: cst.Name | cst.Attribute, parts: int, source: Source) -> bool:
+    """Whether an array of jax takes the place of the name: no list takes two places, and what numpy makes is mostly a
+    constant of the file."""
+    seen = kind(table, source)
+    is_local = isinstance(table, cst.Attribute) or source.facts.bound("", table.value) is None
+    return seen == "array" or (seen is None and parts > 1 and is_local)
 
 
 def _is_number(value: cst.BaseExpression, source: Source) -> bool:
@@ -262,84 +218,3 @@ def _looked_up(part: Part, turns: Turns, jnp: str, loop: cst.For, source: Source
     if isinstance(part, cst.BaseExpression) and is_one_each(part, turns.counter, source):
         return place_of_all(part, turns, jnp, is_only=False, source=source)
     return None
-
-
-def _has_a_comment(loop: cst.For, source: Source) -> bool:
-    """Whether a comment stands in a loop: one before it stays."""
-    return any(source.has_comment(part) for part in (loop.target, loop.iter, loop.body))
-
-
-def _is_read_behind(loop: cst.For, source: Source) -> bool:
-    """Whether something outside reads what the loop counts."""
-    for name in names_read(loop.target):
-        for read in source.reads(name):
-            if loop not in source.ancestors(read) and not _is_counted_anew(read, source):
-                return True
-    return False
-
-
-def _is_counted_anew(read: cst.Name, source: Source) -> bool:
-    """Whether another loop counts by that name around the read."""
-    return any(
-        isinstance(above, cst.For) and above.body is below and reads(above.target, read.value)
-        for below, above in source.outward(read)
-    )
-
-
-def _in_one_expression(piece: _Piece, loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...] | None:
-    """The write of a list that is made where it is written, in place of a loop that does nothing else."""
-    value = piece.write.value
-    if value is None or len(loop.body.body) > 1 or _has_a_comment(loop, source) or _is_read_behind(loop, source):
-        return None
-    if any(isinstance(node, cst.NamedExpr | cst.Lambda) for node in inside(value)):
-        return None
-    text = f"{_shaped(piece, jnp, source)} for {source.code(loop.target)} in {source.code(loop.iter)}"
-    if len(text) > _LONG or "\n" in text:
-        return None
-    return (source.replace(loop, _written(piece, f"[{text}]", jnp, source)),)
-
-
-def _shaped(piece: _Piece, jnp: str, source: Source) -> str:
-    value = source.code(piece.write.value) if piece.write.value is not None else ""
-    return f"{jnp}.broadcast_to({value}, {piece.row})" if piece.row else value
-
-
-def _written(piece: _Piece, values: str, jnp: str, source: Source) -> str:
-    array = source.code(piece.write.array)
-    axis = f", axis={piece.axis}" if piece.axis else ""
-    stacked = f"{jnp}.array({values})" if piece.axis is None else f"{jnp}.stack({values}{axis})"
-    return f"{array} = {array}.at[{piece.places}].{piece.write.method}({stacked})"
-
-
-def _by_lists(pieces: Sequence[_Piece], loop: cst.For, jnp: str, source: Source) -> tuple[Edit, ...]:
-    """A list before the loop, what each turn appends, and the write of it behind the loop."""
-    where = source.location(loop)
-    head = source.line(where.line)
-    indent, end = head[: where.column - 1], end_of(head)
-    names = [free_name(f"{dotted(piece.write.array)}_values", loop, source) for piece in pieces]
-    if indent.strip() or not source.line(where.end_line).endswith("\n"):
-        return ()
-    said = {name.value for piece in pieces for part in piece.write.index for name in names_read(part)}
-    if any(name.value in said for name in stored_by(loop)):
-        said -= {name.value for name in names_read(loop.target)}
-        if any(name.value in said for name in stored_by(loop)):
-            return ()
-    begin = where._replace(end_line=where.line, end_column=where.column)
-    behind = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
-    edits = [Edit(begin, "".join(f"{name} = []{end}{indent}" for name in names))]
-    for name, piece in zip(names, pieces, strict=True):
-        statement = source.parent(piece.write.call)
-        assert statement is not None
-        edits.append(source.replace(statement, f"{name}.append({_shaped(piece, jnp, source)})"))
-    written = (_written(piece, str(name), jnp, source) for name, piece in zip(names, pieces, strict=True))
-    return (*edits, Edit(behind, "".join(f"{indent}{line}{end}" for line in written)))
-
-
-def stored_by(loop: cst.For) -> Iterator[cst.Name]:
-    """The names that the statements of a loop give a value."""
-    for node in inside(loop.body):
-        match node:
-            case cst.AssignTarget(target=target) | cst.AugAssign(target=target) | cst.AnnAssign(target=target):
-                yield from (name for name in inside(target) if isinstance(name, cst.Name))
-            case cst.For(target=target):
-                yield from (name for name in inside(target) if isinstance(name, cst.Name))

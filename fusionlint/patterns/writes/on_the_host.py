@@ -10,16 +10,21 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.finding import Edit, Location
-from fusionlint.patterns.code.at import Write, at_write, inside, place_of
+from fusionlint.finding import Edit
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, at_write, inside, place_of
+from fusionlint.patterns.code.before import lines_beside
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
-from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.code.rewritten import rewritten
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.variables import Use
+from fusionlint.source.walk import dotted
 
+_LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.empty_like")
+# What jax.numpy and numpy both call a dtype.
+_DTYPES = frozenset(f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)) | {"bool_"}
 _OPERATORS = {"set": "=", "add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
 
 
@@ -33,14 +38,12 @@ def on_the_host(writes: Sequence[Write], loop: cst.For, source: Source) -> tuple
     statements = [_written_by(use.node, source) for array in arrays.values() for use in _within(array, around, source)]
     if any(statement is None for statement in statements):
         return ()
-    where = source.location(around)
-    head = source.line(where.line)
-    blanks, end = head[: where.column - 1], end_of(head)
-    if blanks.strip() or not source.line(where.end_line).endswith("\n"):
-        return ()
     made = {name: _where_it_is_made(array, around, source) for name, array in arrays.items()}
-    before = "".join(f"{blanks}{name} = {numpy.name}.array({name}){end}" for name in arrays if made[name] is None)
-    behind = "".join(f"{blanks}{name} = {jnp.name}.asarray({name}){end}" for name in arrays)
+    before = [f"{name} = {numpy.name}.array({name})" for name in arrays if made[name] is None]
+    behind = [f"{name} = {jnp.name}.asarray({name})" for name in arrays]
+    lines = lines_beside(around, source, before=before, behind=behind)
+    if lines is None:
+        return ()
     edits = {}
     for statement in statements:
         if statement is None or (text := _in_place(statement, source)) is None:
@@ -49,19 +52,40 @@ def on_the_host(writes: Sequence[Write], loop: cst.For, source: Source) -> tuple
     return (
         *numpy.edits,
         *jnp.edits,
-        *(source.replace(v, f"{numpy.name}.array({source.code(v)})") for v in made.values() if v is not None),
-        *((Edit(Location(source.path, where.line, 1, where.line, 1), before),) if before else ()),
+        *(source.replace(v, _made_by_numpy(v, numpy.name, source)) for v in made.values() if v is not None),
+        *lines,
         *edits.values(),
-        Edit(Location(source.path, where.end_line + 1, 1, where.end_line + 1, 1), behind),
     )
 
 
-def _where_it_is_made(array: cst.Name, around: cst.For, source: Source) -> cst.BaseExpression | None:
+def _made_by_numpy(made: cst.Call, numpy: str, source: Source) -> str:
+    """`np.zeros(n)` for `jnp.zeros(n)`, `np.zeros(x.shape, x.dtype)` for `jnp.zeros_like(x)`; what else makes an array
+    is copied."""
+    name, (first, *more) = (source.qualified_name(made.func) or "").rpartition(".")[2], made.args
+    if source.calls(made, *_LIKE) and not more and isinstance(first.value, cst.Name | cst.Attribute):
+        like = source.code(first.value)
+        return f"{numpy}.{name.removesuffix('_like')}({like}.shape, {like}.dtype)"
+    if source.calls(made, *FRESH_BY_SHAPE):
+        dtypes = {
+            arg.value: f"{numpy}.{dotted(arg.value).rpartition('.')[2]}" for arg in more if _is_jax_s(arg, source)
+        }
+        return rewritten(made, {made.func: f"{numpy}.{name}", **dtypes}, source)
+    return f"{numpy}.array({source.code(made)})"
+
+
+def _is_jax_s(arg: cst.Arg, source: Source) -> bool:
+    """Whether an argument is a dtype by jax's name for it, `jnp.int32`, which numpy has too."""
+    return (source.qualified_name(arg.value) or "").removeprefix("jax.numpy.") in _DTYPES
+
+
+def _where_it_is_made(array: cst.Name, around: cst.For, source: Source) -> cst.Call | None:
     """What a line of the same block, and nothing behind it, writes to an array before the loop."""
     before = [use for use in source.uses(array) if use.order < source.order(around.body)]
     outside = [use for use in before if around not in source.ancestors(use.node)]
     made = assignment(outside[-1].node, source) if outside and outside[-1].is_write else None
-    if made is None or len(made.targets) != 1 or not isinstance(made.value, cst.Call) or source.has_comment(made):
+    if made is None or len(made.targets) != 1 or source.has_comment(made):
+        return None
+    if not isinstance(made.value, cst.Call) or not made.value.args:
         return None
     line = source.parent(made)
     return made.value if line is not None and source.parent(line) is source.parent(around) else None

@@ -124,13 +124,8 @@ def _without_the_array(
         return None
     settings = [axis, f"dtype={dtype}" if dtype else ""]
     called = Called(function, [in_a_list(*listed), *filter(None, settings)])
-    array, before = root(writes[0]), steps.edits
-    if len(steps.lines) > 1 and not isinstance(array, cst.Name):  # the first line, which makes the array, goes too
-        first = whole_line(steps.lines[0].body[0], source)
-        if first is None:
-            return None
-        before = (Edit(first, ""), *steps.edits[1:])
-    edits = [in_place_of(writes[-1].call, called, source), *before]
+    edits = [in_place_of(writes[-1].call, called, source), *steps.edits]
+    array = root(writes[0])
     if isinstance(array, cst.Name) and (made := made_for(array, writes[0], source)) is not None:
         line = whole_line(made, source)
         edits += [Edit(line, "")] if line is not None else []

@@ -8,19 +8,29 @@ reads the row before after it has written its own.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
 from fusionlint.finding import Edit
+from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, is_whole, names_read
-from fusionlint.patterns.code.before import free_name
-from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.code.before import free_name, lines_beside
+from fusionlint.patterns.code.calls import as_argument
+from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.layout import Called, Part, in_place_of, named_as
+from fusionlint.patterns.loops.whole_turns import stored_by
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
-from fusionlint.patterns.writes.loop_fix import is_once_a_turn, row_of, stored_by
+from fusionlint.patterns.writes.loop_fix import is_once_a_turn
+from fusionlint.patterns.writes.loop_list import row_of
 from fusionlint.patterns.writes.made import begun_with
+from fusionlint.patterns.writes.turns import plus
+from fusionlint.patterns.writes.whole import is_a_row, is_of_dtype, made_as
 from fusionlint.source.tree import Source
+
+_FLOATS = regex(r"(^|\.)float\d*$")
 
 
 def of_recurrence(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit, ...]:
@@ -33,9 +43,7 @@ def of_recurrence(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit
         return ()
     axis, bounds = places[0], _bounds(loop, source)
     place = write.index[axis]
-    begun = begun_with(write, source)
-    axes = axes_of(begun, source) if is_fresh(root(begun), source) else None
-    row = row_of(write.array, axis, axes, source)
+    row = _row(write, axis, source)
     if bounds is None or row is None or not (isinstance(place, cst.Name) and place.value == found.counter):
         return ()
     reads = _of_the_row_before(write, loop, source)
@@ -45,25 +53,31 @@ def of_recurrence(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit
     return _edits(write, reads, bounds, (name, row, axis, jnp), loop, source)
 
 
+def _row(write: Write, axis: int, source: Source) -> str | None:
+    """The shape of a row, `()` of a number."""
+    begun = begun_with(write, source)
+    made = made_as(root(begun), source)
+    if made is not None and made.is_vector:
+        return "()"
+    axes = axes_of(begun, source) if is_fresh(root(begun), source) else None
+    return row_of(write.array, axis, axes, source)
+
+
 def _bounds(loop: cst.For, source: Source) -> tuple[str, str, str, str] | None:
     """The place of the row that the loop begins with, where all rows begin and end, and how the list is turned."""
-    match loop.iter:
-        case cst.Call(args=[cst.Arg(value=begin), cst.Arg(value=end)]) if source.calls(loop.iter, "range"):
-            first = _more(begin, -1, source)
-            return (first, first, source.code(end), "") if not first.startswith("-") else None
-        case cst.Call(args=[cst.Arg(value=begin), cst.Arg(value=end), cst.Arg(value=step)]) if (
-            source.calls(loop.iter, "range") and constant(step) == -1
-        ):
-            low = _more(end, 1, source)
-            return (_more(begin, 1, source), low, _more(begin, 2, source), "[::-1]") if low[:1] != "-" else None
+    if not source.calls(loop.iter, "range") or not isinstance(loop.iter, cst.Call):
+        return None
+    given = [source.code(arg.value) for arg in loop.iter.args]
+    if any("\n" in code for code in given):
+        return None
+    match loop.iter.args:
+        case [_, _]:
+            first = plus(given[0], -1)
+            return (first, first, given[1], "") if not first.startswith("-") else None
+        case [_, _, cst.Arg(value=step)] if constant(step) == -1:
+            low = plus(given[1], 1)
+            return (plus(given[0], 1), low, plus(given[0], 2), "[::-1]") if low[:1] != "-" else None
     return None
-
-
-def _more(bound: cst.BaseExpression, by: int, source: Source) -> str:
-    number = constant(bound)
-    if number is not None:
-        return str(number + by)
-    return f"{source.code(bound)} {'+' if by > 0 else '-'} {abs(by)}"
 
 
 def _of_the_row_before(write: Write, loop: cst.For, source: Source) -> list[cst.Subscript] | None:
@@ -98,30 +112,51 @@ def _edits(
 ) -> tuple[Edit, ...]:
     name, row, axis, jnp = said
     first, low, high, turned = bounds
-    where, array = source.location(loop), source.code(write.array)
-    head = source.line(where.line)
-    indent, end = head[: where.column - 1], end_of(head)
-    statement, value = source.parent(write.call), write.value
-    written = {each.value for each in stored_by(loop)} | {each.value for each in names_read(loop.target)}
-    used = {each.value for each in names_read(loop.iter)}
-    if indent.strip() or statement is None or value is None or not source.line(where.end_line).endswith("\n"):
-        return ()
-    if written & used:
+    statement, array = source.parent(write.call), source.code(write.array)
+    written = stored_by(loop) | {each.value for each in names_read(loop.target)}
+    if statement is None or write.value is None or written & {each.value for each in names_read(loop.iter)}:
         return ()
     before = [source.code(part) for part in write.index]
     at_first = ", ".join(first if number == axis else part for number, part in enumerate(before))
-    at_all = ", ".join(f"{low}:{high}" if number == axis else part for number, part in enumerate(before))
-    text = source.code(value)
+    rows = f"{'' if low == '0' else low}:{high}"
+    at_all = ", ".join(rows if number == axis else part for number, part in enumerate(before))
+    stacked = Called(f"{jnp}.stack", [f"{name}{turned}", *([f"axis={axis}"] if axis else [])])
+    joined = Called(f"{jnp}.array", [f"{name}{turned}"]) if row == "()" else stacked
+    behind = named_as(array, Called(f"{array}.at[{at_all}].set", [joined]), loop, source)
+    lines = lines_beside(loop, source, before=[f"{name} = [{array}[{at_first}]]"], behind=[behind])
+    if lines is None:
+        return ()
+    outside = [read for read in reads if write.call not in source.ancestors(read)]
+    return (
+        *lines,
+        *(source.replace(read, f"{name}[-1]") for read in outside),
+        in_place_of(statement, Called(f"{name}.append", [_appended(write, reads, (name, row, jnp), source)]), source),
+    )
+
+
+def _appended(write: Write, reads: Sequence[cst.Subscript], said: tuple[str, str, str], source: Source) -> Part:
+    """What a turn makes, of the shape and the dtype of a row where it may have another."""
+    (name, row, jnp), value = said, write.value
+    assert value is not None
+    text = as_argument(value, source)
     for read in reads:
         text = re.sub(rf"(?<![\w.]){re.escape(source.code(read))}", f"{name}[-1]", text)
-    appended = f"{name}.append({jnp}.broadcast_to({text}, {row}).astype({array}.dtype))"
-    outside = [read for read in reads if write.call not in source.ancestors(read)]
-    along = f", axis={axis}" if axis else ""
-    begin = where._replace(end_line=where.line, end_column=where.column)
-    behind = where._replace(line=where.end_line + 1, column=1, end_line=where.end_line + 1, end_column=1)
-    return (
-        Edit(begin, f"{name} = [{array}[{at_first}]]{end}{indent}"),
-        *(source.replace(read, f"{name}[-1]") for read in outside),
-        source.replace(statement, appended),
-        Edit(behind, f"{indent}{array} = {array}.at[{at_all}].set({jnp}.stack({name}{turned}{along})){end}"),
-    )
+    made = made_as(root(begun_with(write, source)), source)
+    is_of_floats = made is not None and _FLOATS.search(made.dtype) is not None
+    is_kept = is_of_floats and (is_of_dtype(value, "float", source) or _is_worked_out_of(write, source))
+    is_a_number_or_row = row == "()" or is_a_row(value, row, write, source)
+    shaped = text if is_a_number_or_row else Called(f"{jnp}.broadcast_to", [text, row])
+    if is_kept:
+        return shaped
+    if is_a_number_or_row:
+        return Called(f"{jnp}.asarray", [shaped, f"{source.code(write.array)}.dtype"])
+    return Called(f"{jnp}.broadcast_to", [text, row], behind=f".astype({source.code(write.array)}.dtype)")
+
+
+def _is_worked_out_of(write: Write, source: Source) -> bool:
+    """Whether arithmetic on what stands in the array makes the value: it is of the dtype of that, or of one that holds
+    more."""
+    if not isinstance(write.value, cst.BinaryOperation):
+        return False
+    parts, array = operands(write.value, source) or (), source.code(write.array)
+    return any(isinstance(part, cst.Subscript) and source.code(part.value) == array for part in parts)
