@@ -46,8 +46,9 @@ def bound_by(text: str) -> set[str]:
     lines = _parsed(dedent(text)) or _parsed("\n".join(map(str.strip, text.splitlines())))
     nodes = [node for line in lines for node in ast.walk(line)]
     written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     imported = (one for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for one in node.names)
-    return written | {one.asname or one.name.partition(".")[0] for one in imported}
+    return written | defined | {one.asname or one.name.partition(".")[0] for one in imported}
 
 
 def _parsed(code: str) -> list[ast.stmt]:
