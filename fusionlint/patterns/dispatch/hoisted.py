@@ -7,6 +7,7 @@ where something of the function around is captured, or a name would mean somethi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -49,11 +50,16 @@ def moved_out(function: cst.FunctionDef, calls: Sequence[cst.Call], source: Sour
         is_free = sum(name in bound for bound in source.facts.bindings.values()) == 1
         return _moved(function, around, "", source) if is_free else ()
     first = next((parameter.name.value for parameter in around.params.params), "")
-    if not isinstance(owner, cst.ClassDef) or first != "self" or f".{name}" in "".join(source.pieces.lines):
+    if not isinstance(owner, cst.ClassDef) or first != "self" or _is_a_field(name, source):
         return ()
     called = (source.replace(call.func, f"self.{name}") for call in calls)
     moved = _moved(function, around, "@staticmethod", source)
     return (*moved, *called) if moved else ()
+
+
+def _is_a_field(name: str, source: Source) -> bool:
+    """Whether anything in the file has a field or method of that name."""
+    return re.search(rf"\.{re.escape(name)}\b", "".join(source.pieces.lines)) is not None
 
 
 def _moved(function: cst.FunctionDef, around: cst.FunctionDef, static: str, source: Source) -> tuple[Edit, ...]:
@@ -87,7 +93,8 @@ def _begins(function: cst.FunctionDef, source: Source) -> int:
 def _captures(node: cst.CSTNode, function: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
     """Whether something in `node` is a variable of a function around it."""
     own = source.body_scope(function)
-    found = (source.facts.lookup(source.scope(name), name.value) for name in names_read(node))
+    read = (name for name in names_read(node) if source.parent(name) is not function)  # which has a name itself
+    found = (source.facts.lookup(source.scope(name), name.value) for name in read)
     return any(bound[0] and not f"{bound[0]}.".startswith(f"{own}.") for bound in found if bound is not None)
 
 
