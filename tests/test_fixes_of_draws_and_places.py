@@ -212,6 +212,46 @@ def test_what_is_gathered_by_its_own_order_comes_with_the_sort(body: str, instea
     assert after == f"{HEAD}\n@jax.jit\ndef run(x, n, k):\n{lines}"
 
 
+LEAVES = """{head}
+@jax.jit
+def run(key, data, k):
+    def shuffled(x):
+        {body}
+    return jax.tree.map({mapped}, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "mapped", "instead"),
+    [
+        ("return jax.random.permutation(key, x) + 1", "shuffled", ("return x[order] + 1", "shuffled")),
+        ("return 1", "lambda x: jax.random.permutation(key, x)", ("return 1", "lambda x: x[order]")),
+        ("return jax.random.permutation(key, x) if k else x", "shuffled", None),
+        ("return jax.random.permutation(key, x)", "lambda x: shuffled(x)", None),
+    ],
+)
+def test_an_order_of_all_leaves_is_drawn_before_the_map(
+    body: str, mapped: str, instead: tuple[str, str] | None
+) -> None:
+    code = LEAVES.format(head=HEAD, body=body, mapped=mapped)
+    after = fixed("permutation-per-leaf", code)
+    if instead is None:
+        assert after == code
+        return
+    line = "    order = jax.random.permutation(key, jax.tree.leaves(data)[0].shape[0])\n    return jax.tree.map"
+    written = LEAVES.format(head=HEAD, body=instead[0], mapped=instead[1])
+    assert after == written.replace("    return jax.tree.map", line)
+    data = (jnp.arange(6.0), jnp.arange(12).reshape(6, 2), jnp.arange(6) > 2)
+    results = []
+    for text in (code, after):
+        scope: dict[str, object] = {}
+        exec(text.replace("@jax.jit", ""), scope)
+        run = scope["run"]
+        assert callable(run)
+        results.append(run(jax.random.key(0), data, True))
+    jax.tree.map(np.testing.assert_array_equal, *results)
+
+
 def _made(code: str, x: jax.Array) -> tuple[jax.Array, ...]:
     scope: dict[str, object] = {}
     exec(code, scope)
