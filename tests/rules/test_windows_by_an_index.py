@@ -73,6 +73,15 @@ def test_where_an_index_would_be_another_thing_or_hard_to_read_there_is_advice(c
     assert fixed(CUT.format(cut)) == CUT.format(cut)
 
 
+def test_what_another_function_or_an_object_has_may_be_numpys() -> None:
+    code = HEAD + "@jax.jit\ndef of(starts):\n    return outer(TABLE, starts)\n\n\ndef outer(x, starts):\n"
+    code += "    return jax.vmap(lambda start: lax.dynamic_slice(x, (start,), (4,)))(starts)\n"
+    assert fixed(code) == code
+    assert "x[jnp.clip(start, 0" in fixed(
+        code.replace("def outer(x, starts):\n", "def outer(x, starts):\n    x = jnp.pad(x, 2)\n")
+    )
+
+
 def test_the_lines_before_are_in_the_block_of_the_statement_and_their_names_are_free() -> None:
     code = CUT.replace("    return lax", "    rows = 2\n    if x.ndim:\n        return rows * lax")
     after = fixed(code.format("x, start, (4, 3)"))

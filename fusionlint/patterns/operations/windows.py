@@ -87,8 +87,19 @@ def _by_name(
 
 
 def _is_of_jax(array: cst.BaseExpression, source: Source) -> bool:
-    """Whether a name can stand for it again and again, and it is not seen to be other than jax's."""
-    return isinstance(array, cst.Name | cst.Attribute) and kind(array, source) in ("array", None)
+    """Whether a name stands for an array of jax: what is not seen is one where the mapped function itself is handed it,
+    or writes it."""
+    if not isinstance(array, cst.Name | cst.Attribute):
+        return False
+    found = kind(array, source)
+    written = source.written(array) if isinstance(array, cst.Name) else None
+    is_own = written is not None and source.scope(written) == source.scope(array)
+    return found == "array" or (found is None and (is_own or _is_a_field(array)))
+
+
+def _is_a_field(array: cst.BaseExpression) -> bool:
+    """`state.map`, of what a function is handed; an object's own, `self.map`, may be numpy's."""
+    return isinstance(array, cst.Attribute) and dotted(array).partition(".")[0] not in ("", "self", "cls")
 
 
 def _count(given: cst.BaseExpression, source: Source) -> int:
