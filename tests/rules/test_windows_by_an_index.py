@@ -77,9 +77,10 @@ def test_what_another_function_or_an_object_has_may_be_numpys() -> None:
     code = HEAD + "@jax.jit\ndef of(starts):\n    return outer(TABLE, starts)\n\n\ndef outer(x, starts):\n"
     code += "    return jax.vmap(lambda start: lax.dynamic_slice(x, (start,), (4,)))(starts)\n"
     assert fixed(code) == code
-    assert "x[jnp.clip(start, 0" in fixed(
-        code.replace("def outer(x, starts):\n", "def outer(x, starts):\n    x = jnp.pad(x, 2)\n")
+    code = code.replace("slice(x", "slice(y").replace(
+        "    return jax.vmap", "    y = jnp.pad(x, 2)\n    return jax.vmap"
     )
+    assert "y[jnp.clip(start, 0" in fixed(code)
 
 
 def test_the_lines_before_are_in_the_block_of_the_statement_and_their_names_are_free() -> None:
