@@ -216,8 +216,9 @@ def _binds(node: cst.BaseExpression) -> bool:
 
 
 def _categorical(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Called:
-    """`jax.random.categorical(key, jnp.log(p), shape=shape)`."""
-    shape = [f"shape={written_shape(made.shape, source)}"] if made.shape is not None else []
+    """`jax.random.categorical(key, jnp.log(p), shape=shape)`, which draws one where no shape is said."""
+    is_said = made.shape is not None and not (isinstance(made.shape, cst.Tuple) and not made.shape.elements)
+    shape = [f"shape={written_shape(made.shape, source)}"] if made.shape is not None and is_said else []
     parts = [source.code(made.key), _logits(p, named("jax.numpy", node, source), source), *shape]
     return Called(f"{named('jax.random', node, source)}.categorical", parts)
 
