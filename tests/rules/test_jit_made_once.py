@@ -43,7 +43,7 @@ NESTED = '''def outer(x):
     """Says what it does."""
 
     @jax.jit
-    def _inner(y, scale=2):
+    def _inner(y: jax.Array, scale: int = 2) -> jax.Array:
         # of y alone
 
         return scale * y
@@ -51,7 +51,7 @@ NESTED = '''def outer(x):
     return _inner(x)
 '''
 MOVED = '''@jax.jit
-def _inner(y, scale=2):
+def _inner(y: jax.Array, scale: int = 2) -> jax.Array:
     # of y alone
 
     return scale * y
@@ -102,7 +102,7 @@ def test_of_a_method_it_becomes_a_static_method() -> None:
     "code",
     [
         NESTED.replace("scale * y", "scale * x"),
-        NESTED.replace("scale=2", "scale=x.size"),
+        NESTED.replace("scale: int = 2", "scale: int = x.size"),
         NESTED.replace("return scale", "_inner = 1\n        return scale"),
         NESTED + "\n\ndef _inner(x):\n    pass\n",
         METHOD.format("", "").replace("y + y", "y + self.size"),
