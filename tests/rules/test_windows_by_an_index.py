@@ -42,6 +42,7 @@ def result(code: str, *given: object) -> Any:
         (1, "x, start[:1], (4,)"),
         (2, "x, (start[0], start[1]), (4, 3)"),
         (2, "x, start, (4, 2 * 2 - 1)"),
+        (2, "x, (jnp.maximum(0, start[0]), jnp.asarray(start[1])), (4, 3)"),
         (3, "x, (start[0], start[1], 0), (4, 3, 2)"),
         (3, "x, (0, start[0], start[1]), (x.shape[0], 4, 3)"),
         (3, "x, (start[0], start[1], jnp.int32(0)), (4, 3, x.shape[2])"),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import constant, listed
+from fusionlint.patterns.code.at import TO_ARRAY, constant, listed
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.layout import Called, Part, end_of, named_as
@@ -23,6 +23,8 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _PARAMETERS = ("operand", "start_indices", "slice_sizes")
+# What makes an index of a number.
+_NUMBERS = (*TO_ARRAY, *(f"jax.numpy.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 # Integer arrays along more axes than these take more than a reader sees through.
 _MOST = 2
 _NAMES = ("rows", "columns")
@@ -134,7 +136,7 @@ def _is_zero(start: cst.BaseExpression, source: Source) -> bool:
     """`0`, and a name for `jnp.int32(0)`."""
     match source.meant(start):
         case cst.Call(args=[cst.Arg(value=given), *_]) as made:
-            return constant(given) == 0 and (source.qualified_name(made.func) or "").startswith("jax.numpy.")
+            return constant(given) == 0 and source.calls(made, *_NUMBERS)
         case value:
             return constant(value) == 0
 
