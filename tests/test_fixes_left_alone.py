@@ -578,3 +578,33 @@ def test_what_is_overwritten_before_a_reduction_is_a_row_or_an_element_of_it(red
     (finding,) = found("write-before-reduction", f"{HEAD}\n@jax.jit\ndef run(x, k):\n    return {reduced}\n")
     assert finding.suggestion is not None
     assert finding.suggestion.text == advised
+
+
+TREES = """
+def is_finite(tree):
+    return jnp.isfinite(tree["a"]).all()
+
+
+@jax.jit
+def step(params, new, k):
+    new = bettered(new)
+    params = lax.cond({}, lambda _: new, lambda _: params, None)
+    return params
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "is_named"),
+    [("k == 0", False), ("k % len(new) + k // 3 == 17", True), ("is_finite(new)", True), ("jnp.any(k > 0)", False)],
+)
+def test_what_a_choice_of_each_leaf_asks_has_a_name_where_it_is_long_or_called(test: str, is_named: bool) -> None:
+    code = HEAD + TREES.format(test)
+    asked = "condition" if is_named else test
+    lines = [f"    condition = {test}"] * is_named
+    lines.append(f"    params = jax.tree.map(lambda a, b: jnp.where({asked}, a, b), new, params)")
+    assert "\n".join(lines) in fixed("cond-for-where", code)
+
+
+def test_what_is_called_for_each_leaf_and_has_no_line_for_a_name_stays() -> None:
+    code = HEAD + TREES.format("is_finite(new)").replace("params = lax", "params = k and lax")
+    assert fixed("cond-for-where", code) == code

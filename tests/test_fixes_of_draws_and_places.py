@@ -42,6 +42,9 @@ def function(body: str, given: str = "key, x, p, n, k") -> str:
         ("jax.random.choice(key, jnp.arange(1, 4), p=p)",
          "jnp.arange(1, 4)[jax.random.categorical(key, jnp.log(p))]"),
         ("jax.random.choice(key, len(x), (3,), p=jax.nn.softmax(p))", "jax.random.categorical(key, p, shape=(3,))"),
+        ("jax.random.choice(key, 4, p=p / jnp.sum(p))", "jax.random.categorical(key, jnp.log(p))"),
+        ("jax.random.choice(key, 4, p=(1 - p) * 1.0 / p.sum())", "jax.random.categorical(key, jnp.log(1 - p))"),
+        ("jax.random.choice(key, 4, p=p / n)", "jax.random.categorical(key, jnp.log(p / n))"),
         ("jax.random.choice(key, x, p=p)", None),
         ("jax.random.choice(key, jnp.arange(4), p=p if n else None)", None),
         ("jax.random.choice(key, jnp.arange(4), replace=True, p=p)", "jax.random.categorical(key, jnp.log(p))"),
@@ -61,6 +64,11 @@ def test_many_draws_get_their_sums_in_a_line_before() -> None:
     assert in_a_line(fixed("choice-with-probabilities", code)) == in_a_line(after)
     alone = code.replace("i = jax", "i = 0 if n else jax")
     assert fixed("choice-with-probabilities", alone) == alone
+
+
+def test_a_sum_that_weights_are_divided_by_goes_with_the_division() -> None:
+    code = function("total = jnp.sum(p)\nreturn jax.random.choice(key, 4, p=p / total)")
+    assert fixed("choice-with-probabilities", code) == function("return jax.random.categorical(key, jnp.log(p))")
 
 
 def test_who_may_ask_for_no_replacement_keeps_that() -> None:
@@ -177,6 +185,71 @@ def test_an_array_is_sorted_once_for_its_values_and_its_order_to_the_last_bit() 
     for one, other in zip(_made(code, x), _made(after, x), strict=True):
         assert one.dtype == other.dtype
         assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("body", "instead"),
+    [
+        ("i = jnp.argsort(x)\nx = x[i]\nreturn x, n[i]",
+         "x, i = jax.lax.sort_key_val(x, jnp.arange(x.shape[0]))\nreturn x, n[i]"),
+        ("i = jnp.argsort(x, stable=True)\nk, n = x[i], n[i]\nreturn k, n",
+         "values, i = jax.lax.sort_key_val(x, jnp.arange(x.shape[0]))\nk, n = values, n[i]\nreturn k, n"),
+        ("i = jnp.argsort(x)\nn = n[i]\ns = x[i]\nreturn s, n",
+         "s, i = jax.lax.sort_key_val(x, jnp.arange(x.shape[0]))\nn = n[i]\nreturn s, n"),
+        ("i = jnp.argsort(x)\ns = n[0]\nn = n[i]\ns = x[i] + s\nreturn s, n",
+         "values, i = jax.lax.sort_key_val(x, jnp.arange(x.shape[0]))\ns = n[0]\nn = n[i]\n"
+         "s = values + s\nreturn s, n"),
+        ("i = jnp.argsort(-x)\nreturn x[i], n[i]", None),
+        ("i = jnp.argsort(x)\nif k:\n    x = x[i]\nreturn x, n[i]", None),
+        ("i = jnp.argsort(x)  # of one\nreturn x[i], n[i]",
+         "values, i = jax.lax.sort_key_val(x, jnp.arange(x.shape[0]))  # of one\nreturn values, n[i]"),
+    ],
+)  # fmt: skip
+def test_what_is_gathered_by_its_own_order_comes_with_the_sort(body: str, instead: str | None) -> None:
+    code = f"{HEAD}\n@jax.jit\ndef run(x, n, k):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    lines = "".join(f"    {line}\n" for line in (instead or body).splitlines())
+    after = fixed("argsort-then-gather", code)
+    assert after == f"{HEAD}\n@jax.jit\ndef run(x, n, k):\n{lines}"
+
+
+LEAVES = """{head}
+@jax.jit
+def run(key, data, k):
+    def shuffled(x):
+        {body}
+    return jax.tree.map({mapped}, data)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "mapped", "instead"),
+    [
+        ("return jax.random.permutation(key, x) + 1", "shuffled", ("return x[order] + 1", "shuffled")),
+        ("return 1", "lambda x: jax.random.permutation(key, x)", ("return 1", "lambda x: x[order]")),
+        ("return jax.random.permutation(key, x) if k else x", "shuffled", None),
+        ("return jax.random.permutation(key, x)", "lambda x: shuffled(x)", None),
+    ],
+)
+def test_an_order_of_all_leaves_is_drawn_before_the_map(
+    body: str, mapped: str, instead: tuple[str, str] | None
+) -> None:
+    code = LEAVES.format(head=HEAD, body=body, mapped=mapped)
+    after = fixed("permutation-per-leaf", code)
+    if instead is None:
+        assert after == code
+        return
+    line = "    order = jax.random.permutation(key, jax.tree.leaves(data)[0].shape[0])\n    return jax.tree.map"
+    written = LEAVES.format(head=HEAD, body=instead[0], mapped=instead[1])
+    assert after == written.replace("    return jax.tree.map", line)
+    data = (jnp.arange(6.0), jnp.arange(12).reshape(6, 2), jnp.arange(6) > 2)
+    results = []
+    for text in (code, after):
+        scope: dict[str, object] = {}
+        exec(text.replace("@jax.jit", ""), scope)
+        run = scope["run"]
+        assert callable(run)
+        results.append(run(jax.random.key(0), data, True))
+    jax.tree.map(np.testing.assert_array_equal, *results)
 
 
 def _made(code: str, x: jax.Array) -> tuple[jax.Array, ...]:

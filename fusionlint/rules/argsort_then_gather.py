@@ -22,8 +22,8 @@ from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decompositio
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
-from fusionlint.source.edited import are_apart
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -57,9 +57,26 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
         if not sort.descending and sum(not _is_a_write(pick.array) for pick in every) < readers:
             return  # something else reads the order too: x comes with it, and that saves a GPU no kernel
         is_alone = len(own) == readers
-        write = _instead(node, sort, source, is_alone=is_alone)
-        pair = _FALLING if sort.descending and not is_alone else _ALONE
-        yield source.finding(own[0].node, _GATHERED.format(shown), write=write, pair=pair)
+        once = _sorted_once(own[0].node, node, sort, source) if _is_plain(own, node, is_alone, source) else None
+        yield source.finding(
+            own[0].node,
+            _GATHERED.format(shown),
+            write=once.text if once else _instead(node, sort, source, is_alone=is_alone),
+            edits=once.edits if once else (),
+            safe=once is not None and once.is_safe,
+            pair=_FALLING if sort.descending and not is_alone else _ALONE,
+        )
+
+
+def _is_plain(own: list[Pick], order: cst.Call, is_alone: bool, source: Source) -> bool:
+    """Whether x alone is gathered once, and other things as rows of theirs."""
+    return (
+        len(own) == 1
+        and own[0].is_sure
+        and not is_alone
+        and isinstance(own[0].node, cst.Subscript)
+        and _is_of_a_row(order, source)
+    )
 
 
 @rule.source("Call", calls=(_SORT,))
@@ -86,7 +103,7 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
         else f"values, order = {named('jax.lax', node, source)}.sort_key_val({x}, places{along}), where places, "
         f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
         edits=sorted_once.edits if sorted_once else (),
-        safe=True,
+        safe=sorted_once is not None and sorted_once.is_safe,
         pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
     )
 
@@ -96,48 +113,78 @@ class _SortedOnce(NamedTuple):
 
     text: str
     edits: tuple[Edit, ...]
+    is_safe: bool
 
 
-def _sorted_once(node: cst.Call, order: cst.Call, sort: Sorted, source: Source) -> _SortedOnce | None:
+def _sorted_once(node: cst.BaseExpression, order: cst.Call, sort: Sorted, source: Source) -> _SortedOnce | None:
     """`values, order = jax.lax.sort_key_val(x, places)` in a line before the first of the two, whose names it has where
     nothing else is in the way; the places count along the last axis, as both do. A sort of jax's that carries places
     along is what `argsort` is, and stable, too."""
     x = sort.array
     if not isinstance(x, cst.Name | cst.Attribute) or sort.axis != -1 or sort.descending:
         return None
-    if any(not has_only(call, 2, "a", "axis") or source.has_comment(call) for call in (node, order)):
+    if any(source.has_comment(each) for each in (node, order)):
         return None
-    first = min((node, order), key=source.order)
-    lax, text = named("jax.lax", node, source), source.code(x)
-    made = [_name_for(call, first, wanted, source) for call, wanted in ((node, "values"), (order, "order"))]
+    if any(
+        isinstance(call, cst.Call) and not has_only(call, 2, "a", "axis", "stable", "kind") for call in (node, order)
+    ):
+        return None
+    first, later = sorted((node, order), key=source.order)
+    lax, text, is_row = named("jax.lax", node, source), source.code(x), _is_of_a_row(order, source)
+    made = [_name_for(each, first, wanted, source) for each, wanted in ((node, "values"), (order, "order"))]
     places = f"{lax}.broadcasted_iota(int, {text}.shape, {text}.ndim - 1)"
+    if is_row:
+        places = f"{named('jax.numpy', order, source)}.arange({text}.shape[0])"
     line = f"{', '.join(name for name, _ in made)} = {lax}.sort_key_val({text}, {places})"
-    before, later = line_before(first, line, source), max((node, order), key=source.order)
+    statement = _of_its_own(first, source)
+    before = source.replace(statement, line) if statement is not None else line_before(first, line, source)
     if before is None or line_before(later, "", source) is None or _block(first, source) is not _block(later, source):
         return None
-    edits = [gone or source.replace(call, name) for (name, gone), call in zip(made, (node, order), strict=True)]
-    if not are_apart((before, *edits)):  # the first line is one of those that go
-        statement = _statement(first, source)
-        before = source.replace(statement, line) if statement is not None else before
-        edits = [edit for edit, call in zip(edits, (node, order), strict=True) if call is not first]
-    return _SortedOnce(line, (before, *edits))
+    edits = (
+        gone or source.replace(each, name)
+        for (name, gone), each in zip(made, (node, order), strict=True)
+        if each is not first or statement is None
+    )
+    return _SortedOnce(line, (before, *edits), not is_row or axes_of(x, source) == "vector")
 
 
-def _name_for(call: cst.Call, first: cst.Call, wanted: str, source: Source) -> tuple[str, Edit | None]:
+def _name_for(
+    made: cst.BaseExpression, first: cst.BaseExpression, wanted: str, source: Source
+) -> tuple[str, Edit | None]:
     """What the result is called, and the edit that takes the line of its name away: a name that is neither read nor
     written between the first sort and its own line can be written there."""
-    name = source.assigned_name(call)
-    statement = assignment(name, source)
+    name, statement = source.assigned_name(made), _of_its_own(made, source)
+    if made is first and statement is not None and name is not None:
+        return name.value, None
     line = whole_line(statement, source) if statement is not None else None
     if name is not None and line is not None:
-        start, end = source.order(first), source.order(name)
-        in_the_way = [use for use in source.uses(name) if start < use.order < end and use.node is not name]
-        if not in_the_way and not _reads(first, name, source):
+        start, end, own = source.order(first), source.order(name), {name, *inside(made)}
+        in_the_way = [use for use in source.uses(name) if start < use.order < end and use.node not in own]
+        if not in_the_way and (_of_its_own(first, source) is not None or not _reads(first, name, source)):
             return name.value, Edit(line, "")
-    return free_name(wanted, call, source), None
+    return free_name(wanted, made, source), None
 
 
-def _reads(first: cst.Call, name: cst.Name, source: Source) -> bool:
+def _of_its_own(made: cst.BaseExpression, source: Source) -> cst.Assign | None:
+    """The statement that gives what is made a name, and does nothing else."""
+    name = source.assigned_name(made)
+    statement = assignment(name, source) if name is not None else None
+    return statement if statement is not None and statement.value is made else None
+
+
+def _is_of_a_row(order: cst.Call, source: Source) -> bool:
+    """Whether the order is read as an index alone, `y[order]`: of rows at once nobody asks so."""
+    reads = source.readers(order)
+    return bool(reads) and all(_is_an_index(read, source) for read in reads)
+
+
+def _is_an_index(read: cst.CSTNode, source: Source) -> bool:
+    element = source.parent(source.parent(read) or read)
+    above = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
+    return isinstance(above, cst.Subscript) and above.slice[0] is element
+
+
+def _reads(first: cst.BaseExpression, name: cst.Name, source: Source) -> bool:
     """Whether the statement of the first sort reads or writes a variable, which would be another behind a new line."""
     statement = _statement(first, source)
     own = source.assigned_name(first)

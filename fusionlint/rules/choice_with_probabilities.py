@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
+_SUM = "jax.numpy.sum"
 _FACTORIZATIONS = tuple(
     f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
 )
@@ -215,8 +216,9 @@ def _binds(node: cst.BaseExpression) -> bool:
 
 
 def _categorical(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Called:
-    """`jax.random.categorical(key, jnp.log(p), shape=shape)`."""
-    shape = [f"shape={written_shape(made.shape, source)}"] if made.shape is not None else []
+    """`jax.random.categorical(key, jnp.log(p), shape=shape)`, which draws one where no shape is said."""
+    is_said = made.shape is not None and not (isinstance(made.shape, cst.Tuple) and not made.shape.elements)
+    shape = [f"shape={written_shape(made.shape, source)}"] if made.shape is not None and is_said else []
     parts = [source.code(made.key), _logits(p, named("jax.numpy", node, source), source), *shape]
     return Called(f"{named('jax.random', node, source)}.categorical", parts)
 
@@ -232,12 +234,30 @@ def _logits(p: cst.BaseExpression, numpy: str, source: Source) -> Part:
     match p:
         case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) if source.calls(p, *_OF_LOGITS):
             return source.code(x)
-    return Called(f"{numpy}.log", (source.code(_given(p)),))
+    return Called(f"{numpy}.log", (source.code(_weights(p, source)),))
 
 
-def _given(p: cst.BaseExpression) -> cst.BaseExpression:
-    """`p` of `p if there is one else None`: of nothing there are no sums."""
-    return p.body if isinstance(p, cst.IfExp) and is_none(p.orelse) else p
+def _weights(p: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """What `p` is in proportion to, without the sum that it is divided by; of `p if there is one else None` p: of
+    nothing there are no sums."""
+    match p:
+        case cst.IfExp(body=body, orelse=orelse) if is_none(orelse):
+            return _weights(body, source)
+        case cst.BinaryOperation(left=left, operator=cst.Divide(), right=right) if _is_a_sum(
+            source.meant(right), source
+        ):
+            return _weights(left, source)
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right) if number(right) == 1.0:
+            return _weights(left, source)
+    return p
+
+
+def _is_a_sum(node: cst.CSTNode, source: Source) -> bool:
+    """`jnp.sum(x)`, `x.sum()`."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("sum"))) as call:
+            return (source.qualified_name(call.func) or _SUM) == _SUM
+    return False
 
 
 def _in_line(code: Part) -> str:
@@ -250,7 +270,7 @@ def _searched(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Sourc
     random, numpy = named("jax.random", node, source), named("jax.numpy", node, source)
     draws = f"{random}.uniform({source.code(made.key)}, {written_shape(made.shape, source)})"
     sums = free_name("sums", node, source)
-    cumsum = f"{numpy}.cumsum({source.code(_given(p))})"
+    cumsum = f"{numpy}.cumsum({source.code(_weights(p, source))})"
     summed = f"{sums} = {cumsum}"
     method = quoted('method="scan_unrolled"', source)
     places = Called(f"{numpy}.searchsorted", (sums, f"{sums}[-1] * (1 - {draws})", method))

@@ -112,7 +112,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
     choice, is_sure = as_choice(found, source), not may_be_no_number(found, source)
-    text = str(choice.text) if choice is not None else ""
+    text = str(choice) if choice is not None else ""
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
         node,

@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
+from fusionlint.patterns.code.helpers import helper
 from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
@@ -45,6 +46,18 @@ _INTERP = "jax.numpy.interp"
 _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|load|loadtxt|genfromtxt)$")
 _METHOD = 'method="scan_unrolled"'
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
+_INTERPOLATES = "_interp"
+_INTERPOLATION = (
+    f"def {_INTERPOLATES}(x, xp, fp):",
+    '    """`jnp.interp`, with a search that is no loop on the device."""',
+    "    x, xp, fp = jnp.asarray(x), jnp.asarray(xp), jnp.asarray(fp)",
+    f'    i = jnp.searchsorted(xp, x, side="right", {_METHOD})',
+    "    i = jnp.clip(i, 1, xp.shape[0] - 1)",
+    "    width = xp[i] - xp[i - 1]",
+    "    slope = (fp[i] - fp[i - 1]) / jnp.where(width == 0, 1, width)",
+    "    y = fp[i - 1] + slope * (x - xp[i - 1])",
+    "    return jnp.where(x < xp[0], fp[0], jnp.where(x > xp[-1], fp[-1], y))",
+)
 _PARTIAL = "functools.partial"
 _HANDS = (*VMAPS, *JIT, _PARTIAL)
 _NAMES = tuple(name.rpartition(".")[2] for name in (*_SEARCHES, _INTERP))
@@ -91,13 +104,14 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     if is_hot or _is_most_of_it(node, source):
         before, behind = _same_searches(node, source)
         if before:
-            return  # XLA makes one loop of both, which is told there
+            return  # XLA makes one loop of all, which is told there
         search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
-        once = f", once for the {behind + 1} that look up the same" if behind else ""
+        once = f", once for the {len(behind) + 1} that look up the same" if behind else ""
         yield source.finding(
             node,
             f"`interp` {_IN_A_LOOP}",
             write=f"under a jit {search}{once}, and the line between the two neighbours, as on the page",
+            edits=_written_out([node, *behind], source),
             pair=1 if is_hot else 3,
         )
 
@@ -230,14 +244,23 @@ def _is_most_of_it(node: cst.Call, source: Source) -> bool:
     )
 
 
-def _same_searches(node: cst.Call, source: Source) -> tuple[bool, int]:
-    """Whether a call before `node` looks up the same points in the same table, and how many behind it do."""
+def _written_out(nodes: Sequence[cst.Call], source: Source) -> tuple[Edit, ...]:
+    """Calls of a function of the file that does what `interp` does, and searches without a loop."""
+    jnp, given = source.alias_at(nodes[0], "jax.numpy"), ("x", "xp", "fp")
+    if jnp is None or not all(has_only(node, 3, *given) and len(node.args) == len(given) for node in nodes):
+        return ()
+    made = helper(_INTERPOLATES, [line.replace("jnp.", f"{jnp}.") for line in _INTERPOLATION], nodes[0], source)
+    return (*made.edits, *(source.replace(node.func, made.name) for node in nodes)) if made is not None else ()
+
+
+def _same_searches(node: cst.Call, source: Source) -> tuple[bool, list[cst.Call]]:
+    """Whether a call before `node` looks up the same points in the same table, and those behind it that do."""
     function = source.function(node)
     others = [one for one in calls(function.body) if one is not node] if function is not None else []
     others = [one for one in others if source.calls(one, _INTERP) and not hides_some(one)]
     before = [one for one in others if source.order(one) < source.order(node)]
     behind = [one for one in others if one not in before]
-    return any(_is_same(one, node, source) for one in before), sum(_is_same(node, one, source) for one in behind)
+    return any(_is_same(one, node, source) for one in before), [one for one in behind if _is_same(node, one, source)]
 
 
 def _is_same(first: cst.Call, then: cst.Call, source: Source) -> bool:

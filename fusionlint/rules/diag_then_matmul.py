@@ -16,7 +16,8 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
-from fusionlint.patterns.operations.diagonals import DIAGONALS, Product, factors_of, product_of, without_diagonals
+from fusionlint.patterns.operations.diagonals import DIAGONALS, factors_of, without_diagonals
+from fusionlint.patterns.operations.products import Product, product_of
 from fusionlint.patterns.operations.sort import is_beside_a_decomposition
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.few_times import runs_a_few_times

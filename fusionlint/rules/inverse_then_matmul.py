@@ -15,7 +15,7 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
-from fusionlint.patterns.operations.inverses import Product, product_of, solved
+from fusionlint.patterns.operations.inverses import Multiplied, multiplied, solved
 from fusionlint.patterns.operations.quadratic import INVERSES
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -66,10 +66,10 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The inverse, read once, is a factor of a product."""
     if not source.calls(node, *INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
         return
-    found = product_of(node, source)
+    found = multiplied(node, source)
     name = source.assigned_name(node)
     if found is None and name is not None:
-        found = product_of(reads[0], source) if len(reads := source.reads(name)) == 1 else None
+        found = multiplied(reads[0], source) if len(reads := source.reads(name)) == 1 else None
         if found and (source.function(reads[0]), source.loop(reads[0])) != (source.function(node), source.loop(node)):
             return  # made once, multiplied again and again
     if found is None or is_one_of_several(node, source, *_SOLVES) or is_concrete(node, source):
@@ -102,7 +102,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(node, message, write=write, edits=edits, pair=int(found.is_right))
 
 
-def _right_side(found: Product, source: Source) -> str:
+def _right_side(found: Multiplied, source: Source) -> str:
     """What is solved for, from the left: of a product with a vector alone the system is solved, and not for each column
     of what is before."""
     other = _shown(found.other, source)
@@ -140,7 +140,7 @@ def _goes_into_a_spectrum(product: cst.BaseExpression, source: Source) -> bool:
     return any(call is not None and source.calls(call, *_SPECTRA) for call in handed)
 
 
-def _of_a_kind(matrix: cst.BaseExpression, found: Product, source: Source) -> tuple[str, str, int] | None:
+def _of_a_kind(matrix: cst.BaseExpression, found: Multiplied, source: Source) -> tuple[str, str, int] | None:
     """What is said of a matrix whose inverse takes less than a solve, what to write instead, and the pair of the page:
     a number times the identity, a factor of Cholesky, what a decomposition gave."""
     if (number := _of_identity(matrix, source)) is not None:
@@ -196,7 +196,7 @@ def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 
 
-def _is_of_rows(found: Product, source: Source) -> bool:
+def _is_of_rows(found: Multiplied, source: Source) -> bool:
     """Whether the left factor is a batch of rows, `points @ inverse`: its length is asked for, or the product is
     reduced along its rows. Of these there are many more than the matrix has."""
     if not isinstance(found.other, cst.Name):
@@ -248,7 +248,7 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
     return None
 
 
-def _substituted(matrix: cst.BaseExpression, side: str, found: Product, source: Source) -> str:
+def _substituted(matrix: cst.BaseExpression, side: str, found: Multiplied, source: Source) -> str:
     """A solve with a triangular factor: of the other factor's transpose where that stands on the left."""
     half = ", lower=True" if side == "lower" else ""
     factor, other = _shown(matrix, source), _shown(found.other, source)
@@ -259,7 +259,7 @@ def _substituted(matrix: cst.BaseExpression, side: str, found: Product, source: 
     return f"jax.scipy.linalg.solve_triangular({factor}, {turned}{trans}{half}).mT"
 
 
-def _substituting(node: cst.Call, found: Product, source: Source) -> tuple[Edit, ...]:
+def _substituting(node: cst.Call, found: Multiplied, source: Source) -> tuple[Edit, ...]:
     """The same as edits."""
     side, jax = side_of_factor(node.args[0].value, source), source.alias_at(node, "jax")
     if side is None or jax is None:
@@ -277,7 +277,7 @@ def _is_orthogonal(matrix: cst.Name, source: Source) -> bool:
     return False
 
 
-def _turned(solve: str, matrix: cst.BaseExpression, found: Product, source: Source, made: cst.Name | None) -> str:
+def _turned(solve: str, matrix: cst.BaseExpression, found: Multiplied, source: Source, made: cst.Name | None) -> str:
     """What to write where something has to be transposed for it; `made` is the name of the inverse, if any."""
     is_same = is_same_at(matrix, found.whole, source, dropped=made)
     matrix_text, other_text = source.code(matrix), source.code(found.other)

@@ -14,6 +14,7 @@ from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
+from fusionlint.patterns.dispatch.hoisted import made_for_the_file, moved_out
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.loop_gates import is_gated_among
 from fusionlint.patterns.runs.concrete import CLOCKS
@@ -75,7 +76,9 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
     else:
         what = _new(node.args[0].value, where, source)
     if what:
-        yield source.finding(node, f"{what}, made anew here every time, is compiled every time", write=_WRITE)
+        message = f"{what}, made anew here every time, is compiled every time"
+        edits = made_for_the_file(node, source) if call_of(node, source) is not None else ()
+        yield source.finding(node, message, write=_WRITE, edits=edits)
 
 
 @rule.source("FunctionDef", where="any", when=_decorated_inside)
@@ -88,7 +91,7 @@ def decorated_inside(node: cst.FunctionDef, source: Source) -> Iterator[Finding]
     where = _again_and_again(node, calls, source) if calls else None
     if where and not _calls_what_is_given(node, where, source) and not is_called_jitted(node, source):
         message = f"`{node.name.value}`, defined anew here every time, is compiled every time"
-        yield source.finding(node.name, message, write=_WRITE)
+        yield source.finding(node.name, message, write=_WRITE, edits=moved_out(node, calls, source))
 
 
 def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -> cst.CSTNode | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import libcst as cst
 
-from fusionlint.finding import Finding
+from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.calls import argument, beside, has_only
 from fusionlint.patterns.code.functions import parameters
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.traced import reached_from
@@ -44,7 +47,45 @@ def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         "every leaf of a tree is permuted on its own, each by a sort",
         write=f"order = {random}.permutation({key_of_all}, n) once, and {numpy}.take({leaf.value}, order, axis=0)",
+        edits=_drawn_once(node, key, leaf, function, source),
     )
+
+
+def _drawn_once(
+    node: cst.Call, key: cst.Name, leaf: cst.Name, function: cst.FunctionDef | cst.Lambda, source: Source
+) -> tuple[Edit, ...]:
+    """One order of as many rows as the first leaf has, in a line before the map: of the leaves as they are handed over,
+    by a key of the function that maps them."""
+    mapped = _map_of(function, source)
+    match mapped:
+        case cst.Call(
+            func=cst.Attribute(attr=cst.Name(called)), args=[_, cst.Arg(value=cst.Name() | cst.Attribute() as tree)]
+        ):
+            leaves = beside(mapped.func, "tree_leaves" if called.startswith("tree_") else "leaves", source)
+            drawn = f"{source.code(node.func)}({key.value}, {leaves}({source.code(tree)})[0].shape[0])"
+        case _:
+            return ()
+    written = source.written(leaf)
+    is_whole = written is not None and isinstance(source.parent(written), cst.Param)
+    is_always = not any(isinstance(above, cst.If | cst.IfExp) for above in _above(node, function, source))
+    if not (is_whole and is_always and is_same_at(key, mapped, source)) or source.has_comment(node):
+        return ()
+    order = free_name("order", node, source)
+    before = line_before(mapped, f"{order} = {drawn}", source)
+    return (before, source.replace(node, f"{leaf.value}[{order}]")) if before is not None else ()
+
+
+def _map_of(function: cst.FunctionDef | cst.Lambda, source: Source) -> cst.Call | None:
+    """The one map that the function is handed to, in the function that it is defined in."""
+    reads = source.reads(function.name) if isinstance(function, cst.FunctionDef) else [function]
+    mapped = source.handed_to(reads[0]) if len(reads) == 1 else None
+    is_there = mapped is not None and source.function(mapped) is source.function(function) is not None
+    return mapped if mapped is not None and is_there and source.calls(mapped, *_MAPS) else None
+
+
+def _above(node: cst.CSTNode, function: cst.CSTNode, source: Source) -> Iterator[cst.CSTNode]:
+    """What stands around a node within a function."""
+    return takewhile(lambda above: above is not function, source.ancestors(node))
 
 
 def _is_first(axis: cst.BaseExpression | None) -> bool:

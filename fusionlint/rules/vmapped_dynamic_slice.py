@@ -10,8 +10,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import is_literal
 from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.operations.windows import Window, gathered
 from fusionlint.patterns.runs.concrete import asks_for_values
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -34,8 +36,10 @@ _VMAP = "jax.vmap"
 # The axes of what is cut by a loop even along one of them.
 _MATRIX = 2
 _LONG = 30
+_SHOWN = 160
 # lax shifts a window back inside, and takes a number below 0 from the end.
 _FITS = "the start clipped to what fits, after the axis' length is added to one below 0"
+_BELOW = "the axis' length is added first to a start that can be below 0"
 _GATHERS = {
     1: f"x[start + jnp.arange(n)], {_FITS}",
     2: f"x[row + jnp.arange(height)[:, None], column + jnp.arange(width)], {_FITS}",
@@ -131,12 +135,21 @@ def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
+    window = gathered(node, source) if name == _SLICE and source.calls(node, _SLICE) else None
+    otherwise = _GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK
     yield source.finding(
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
-        write=rows or (_GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK),
+        write=rows or _shown(window, otherwise),
+        edits=(*window.edits, in_place_of(node, window.cut, source)) if window is not None else (),
         pair=_pair(node, name, rows is not None, source),
     )
+
+
+def _shown(window: Window | None, otherwise: str) -> str:
+    """The index as advice, where that is short."""
+    text = str(window) if window is not None else "..."
+    return otherwise if brief(text, _SHOWN) == "..." else f"{text}; {_BELOW}"
 
 
 def _pair(node: cst.Call, name: str, is_of_rows: bool, source: Source) -> int:

@@ -306,6 +306,14 @@ class Names:
             return self.value_of(Place(path, ""), left, depth - 1)
         return Bound(Place(path, ""), binding.value) if binding.value != NOTHING else None
 
+    def value_by_star(self, place: Place, name: str) -> Bound | None:
+        """The same of a name that the file may have by `from module import *`."""
+        head = name.partition(".")[0]
+        if self._lookup(place, head) is not None:
+            return self.value_of(place, name)
+        module = next((module for module in self._stars(place.path) if self._bound(Place(module, ""), head)), None)
+        return self.value_of(Place(module, ""), name) if module else None
+
     def class_of(self, place: Place, name: str, depth: int = DEPTH) -> Place | None:
         """The class of the project that `self`, an instance or the class itself stands for."""
         if name in ("self", "cls"):

@@ -104,13 +104,21 @@ SOLVED = [
     ("return jnp.linalg.inv(a).T @ v", "return jnp.linalg.solve(a.mT, v)"),
     ("return jnp.linalg.inv(a) @ a.T @ v, a.shape[1]", "return jnp.linalg.solve(a, a.T @ v), a.shape[1]"),
     ("return jnp.linalg.inv(a) @ v @ w", "return jnp.linalg.solve(a, v) @ w"),
-    ("return (w.T - 1) @ jnp.linalg.inv(a)", "return jnp.linalg.solve(a.mT, (w.T - 1).mT).mT"),
+    ("return (w.T - 1) @ jnp.linalg.inv(a)", "return jnp.linalg.solve(a.T, (w.T - 1).T).T"),
     ("return w.mT @ jnp.linalg.inv(a)", "return jnp.linalg.solve(a.mT, w).mT"),
-    ("return (a @ a.T) @ jnp.linalg.inv(a).T", "return jnp.linalg.solve(a, (a @ a.T).mT).mT"),
+    ("return (a @ a.T) @ jnp.linalg.inv(a).T", "return jnp.linalg.solve(a, a @ a.T).T"),
+    (
+        "p = a @ a.T\n    return p @ a.T @ jnp.linalg.inv(p + jnp.eye(6))",
+        "p = a @ a.T\n    return jnp.linalg.solve((p + jnp.eye(6)).T, a @ p.T).T",
+    ),
+    (
+        "b = jnp.stack([a, a])\n    return b @ b.mT @ jnp.linalg.inv(b)",
+        "b = jnp.stack([a, a])\n    return jnp.linalg.solve(b.mT, b @ b.mT).mT",
+    ),
     ("return jnp.arange(6.0) @ jnp.linalg.inv(a), w", None),
     (
         "s = a @ a.T + jnp.eye(6)\n    return a @ a.T @ jnp.linalg.inv(s)",
-        "s = a @ a.T + jnp.eye(6)\n    return jnp.linalg.solve(s.mT, (a @ a.T).mT).mT",
+        "s = a @ a.T + jnp.eye(6)\n    return jnp.linalg.solve(s.T, a @ a.T).T",
     ),
     (
         "inverse = jnp.linalg.inv(a)\n    b = 2 * w\n    return inverse @ b",

@@ -14,6 +14,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.branches.text import as_where, branch_text, is_array, part_of
 from fusionlint.patterns.code.at import at_write, inside, names_in
+from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import REPLACES, as_argument, as_operand
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.imports import Imported, imported, numpy_of_jax
@@ -25,23 +26,30 @@ from fusionlint.source.walk import dotted, holds_comment
 _TREE = regex(r"(^|_)(params|weights|variables|grads|gradients|state|stats|tree)$")
 # What the leaves of the branches are called, where nothing there is called so.
 _LEAVES = ("a", "b", "c", "d"), ("new", "old", "third", "fourth")
+# What is asked gets a name where it is longer, or calls what is not of jax.
+_CONDITION, _SHORT = "condition", 24
 _TREE_MAP = "jax.tree_util.tree_map"
 # What is asked of an array itself.
 _METHODS = frozenset(("all", "any", "sum", "max", "min", "mean", "astype"))
 
 
 class Choice(NamedTuple):
-    """What stands for a conditional, and the edits that import what it needs."""
+    """What stands for a conditional, the edits that import what it needs and write a line before, and that line."""
 
     text: Part
     edits: tuple[Edit, ...] = ()
+    before: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.before}; {self.text}" if self.before else str(self.text)
 
 
 class _Names(NamedTuple):
-    """What a choice is written with, `jnp.where` and `jax.tree.map`."""
+    """What a choice is written with, `jnp.where` and `jax.tree.map`, and by what it chooses."""
 
     where: str
     tree_map: str
+    test: str = ""  # as it stands there, where it has no name
 
 
 def as_choice(found: Conditional, source: Source) -> Choice | None:
@@ -55,9 +63,26 @@ def as_choice(found: Conditional, source: Source) -> Choice | None:
     if tree_map is None or (numpy.edits and tree_map.edits):
         return None
     names = _Names(f"{numpy.name}.where", tree_map.name)
-    fields = _of_fields(found, names, source)
-    text = fields if fields is not None else _of_leaves(found, names, source)
-    return Choice(text, (*numpy.edits, *tree_map.edits)) if text is not None else None
+    named, before = _named_test(found, source)
+    for each, line in ((names._replace(test=named), before), (names, None)):
+        fields = _of_fields(found, each, source)
+        text = fields if fields is not None else _of_leaves(found, each, source)
+        is_asked_again = bool(named) and (str(text).count(named) > 1 or names.tree_map in str(text))
+        if text is not None and (line is None or is_asked_again):
+            lines, said = ((line,), line.text.strip()) if line is not None else ((), "")
+            return Choice(text, (*numpy.edits, *tree_map.edits, *lines), said)
+    return None
+
+
+def _named_test(found: Conditional, source: Source) -> tuple[str, Edit | None]:
+    """A name for what is asked, and the line before that gives it one: for each leaf it would stand there again."""
+    text = as_argument(found.test, source)
+    is_short = len(text) <= _SHORT and not _calls_others(found.test, source)
+    if found.is_switch or isinstance(found.test, cst.Name | cst.Attribute) or is_short or "\n" in text:
+        return "", None
+    name = free_name(_CONDITION, found.call, source)
+    before = line_before(found.call, f"{name} = {text}", source)
+    return (name, before) if before is not None else ("", None)
 
 
 def as_masked_write(found: Conditional, source: Source) -> Choice | None:
@@ -99,7 +124,7 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
     """The choice of whole trees, or of arrays by a number."""
     given = [_value(branch, found, names, source) for branch in found.branches]
     values = [value for value in given if value is not None]
-    if len(values) != len(found.branches) or _calls_others(found.test, source):
+    if len(values) != len(found.branches) or (not names.test and _calls_others(found.test, source)):
         return None  # for each leaf it would be called again
     leaves = _leaves(found)
     if found.is_switch:
@@ -110,7 +135,7 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
             return _by_number(test, values, names.where)
         chosen = _by_number(test, leaves[: len(values)], names.where)
     else:
-        chosen = Called(names.where, (as_argument(found.test, source), *leaves[:2]))
+        chosen = Called(names.where, (names.test or as_argument(found.test, source), *leaves[:2]))
     return Called(names.tree_map, (f"lambda {', '.join(leaves[: len(values)])}: {chosen}", *values))
 
 
@@ -137,7 +162,7 @@ def _value(branch: Branch, found: Conditional, names: _Names, source: Source) ->
     numpy = names.where.rpartition(".")[0]
     if part_of(branch.result, branch, found, source) != source.code(branch.result):
         return None
-    return as_where(nested, numpy, source) or _of_leaves(nested, names, source)
+    return as_where(nested, numpy, source) or _of_leaves(nested, names._replace(test=""), source)
 
 
 def _leaves(found: Conditional) -> tuple[str, ...]:
@@ -168,7 +193,7 @@ def _of_fields(found: Conditional, names: _Names, source: Source) -> Part | None
 def _field(arg: cst.Arg, new: str, old: str, is_first: bool, found: Conditional, names: _Names, source: Source) -> Part:
     """`x=jnp.where(p, new, state.x)`."""
     assert arg.keyword is not None
-    name, test, leaves = arg.keyword.value, as_argument(found.test, source), _leaves(found)
+    name, test, leaves = arg.keyword.value, names.test or as_argument(found.test, source), _leaves(found)
     values = (new, f"{old}.{name}") if is_first else (f"{old}.{name}", new)
     if is_array(arg.value, source):
         return Called(f"{name}={names.where}", (test, *values))
