@@ -6,21 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from fusionlint.source.fixing import fix_text
-from fusionlint.source.judging import check_text
-from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
+from fixes import fixed
 
 HEAD = "import jax\nimport jax.numpy as jnp\n"
-
-
-def fixed(rule: str, code: str, *, unsafe: bool = True) -> str:
-    """The code after `check --fix`; the rule has something to say of it."""
-    scope = Scope((rule,))
-    found = check_text(code.encode(), "m.py", scope)
-    assert found
-    return fix_text("m.py", code.encode(), found, scope, join({}), unsafe=unsafe).after.decode()
 
 
 def in_a_line(code: str) -> str:
@@ -123,8 +111,7 @@ def run(key, ns):
 def test_numbers_are_drawn_at_once_unless_they_share_a_key() -> None:
     code = HEAD + NUMBERS
     after = fixed("draws-one-by-one", code)
-    assert "    drawn = jax.random.uniform(k1, (3,), minval=jnp.array([0.5, 0.0, 0.0]))\n    a = drawn[0]\n" in after
-    assert "    b = drawn[1]\n    c = drawn[2]\n" in after
+    assert "    key, k1 = jax.random.split(key)\n    a, b, c = jax.random.uniform(k1, (3,), minval=jnp" in after
     shared = code.replace("b * c", "b * c * jax.random.normal(k2)")
     assert fixed("draws-one-by-one", shared) == shared
     later = code.replace("uniform(k3)", "uniform(k3, minval=low)").replace("    c =", "    low = n * 0.5\n    c =")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import jax
+import fixes
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from fusionlint.source.fixing import fix_text
@@ -19,23 +18,11 @@ X = jnp.arange(12.0).reshape(4, 3)
 
 
 def fixed(rule: str, code: str) -> str:
-    """The code after `check --fix --unsafe-fixes`; its findings stay where nothing is written."""
-    data, scope = inspect.cleandoc(code).encode() + b"\n", Scope((rule,))
-    found = check_text(data, "m.py", scope)
-    assert found
-    return fix_text("m.py", data, found, scope, join({}), unsafe=True).after.decode()
-
-
-def returned(code: str, *args: Any) -> Any:
-    made: dict[str, Any] = {}
-    exec(inspect.cleandoc(code), made)
-    return made["run"](*args)
+    return fixes.fixed(rule, inspect.cleandoc(code) + "\n")
 
 
 def assert_same(code: str, after: str, *args: Any) -> None:
-    one, other = returned(code, *args), returned(after, *args)
-    assert jax.tree.structure(one) == jax.tree.structure(other)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), one, other)
+    fixes.assert_same(inspect.cleandoc(code), after, *args)
 
 
 SCAN = """

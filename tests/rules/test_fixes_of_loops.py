@@ -6,37 +6,28 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import fixes
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fusionlint.source.fixing import fix_text
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
 
 X = jnp.arange(12.0).reshape(4, 3)
 
 
 def fixed(rule: str, code: str) -> str:
-    data, scope = inspect.cleandoc(code).encode() + b"\n", Scope((rule,))
-    found = check_text(data, "m.py", scope)
-    assert found
-    return fix_text("m.py", data, found, scope, join({}), unsafe=True).after.decode()
-
-
-def returned(code: str, *args: Any) -> Any:
-    made: dict[str, Any] = {}
-    exec(inspect.cleandoc(code), made)
-    return made["run"](*args)
+    return fixes.fixed(rule, inspect.cleandoc(code) + "\n")
 
 
 def assert_same(code: str, after: str, *args: Any) -> None:
-    one, other = returned(code, *args), returned(after, *args)
-    assert jax.tree.structure(one) == jax.tree.structure(other)
+    """That shapes and dtypes are the same too."""
+    code = inspect.cleandoc(code)
+    one, other = fixes.returned(code, *args), fixes.returned(after, *args)
     assert jax.tree.map(lambda a: (a.shape, a.dtype), one) == jax.tree.map(lambda a: (a.shape, a.dtype), other)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), one, other)
+    fixes.assert_same(code, after, *args)
 
 
 LOOP = """
@@ -280,7 +271,9 @@ def test_keys_that_nobody_draws_by_are_not_split_off(split: str, shape: str, mor
     after = fixed("draws-one-by-one", code)
     for line in lines:
         assert line in after
-    for one, other in zip(returned(code, jax.random.key(0)), returned(after, jax.random.key(0)), strict=True):
+    for one, other in zip(
+        fixes.returned(inspect.cleandoc(code), jax.random.key(0)), fixes.returned(after, jax.random.key(0)), strict=True
+    ):
         assert one.shape == other.shape
         np.testing.assert_allclose(one.mean(), other.mean(), atol=0.1)
         np.testing.assert_allclose(one.std(), other.std(), atol=0.1)

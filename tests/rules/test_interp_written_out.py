@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import fixes
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fusionlint.source.fixing import fix_text
-from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
 
 SCOPE = Scope(("default-searchsorted",))
 HEAD = '"""A module."""\nimport jax\nimport jax.numpy as jnp\n\nN = 3\n\n\n'
@@ -22,15 +18,7 @@ INTERP = "jnp.interp(x, xp, fp)"
 
 
 def fixed(code: str) -> str:
-    found = check_text(code.encode(), "m.py", SCOPE)
-    assert found
-    return fix_text("m.py", code.encode(), found, SCOPE, join({}), unsafe=True).after.decode()
-
-
-def run(code: str, *given: object) -> Any:
-    names: dict[str, Any] = {}
-    exec(code, names)
-    return names["run"](*given)
+    return fixes.fixed("default-searchsorted", code)
 
 
 @pytest.mark.parametrize("integers", [False, True])
@@ -42,9 +30,11 @@ def test_it_interpolates_as_jax_does(integers: bool) -> None:
     before = HEAD + RUN.format(INTERP)
     after = fixed(before)
     assert "jnp.interp(" not in after
-    np.testing.assert_allclose(run(before, x, xp, fp), run(after, x, xp, fp), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(run(before, x[:, :0], xp, fp), run(after, x[:, :0], xp, fp))
-    slopes = [jax.grad(lambda fp, code=code: run(code, x[2:], xp, fp).sum())(fp) for code in (before, after)]
+    np.testing.assert_allclose(
+        fixes.returned(before, x, xp, fp), fixes.returned(after, x, xp, fp), rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(fixes.returned(before, x[:, :0], xp, fp), fixes.returned(after, x[:, :0], xp, fp))
+    slopes = [jax.grad(lambda fp, code=code: fixes.returned(code, x[2:], xp, fp).sum())(fp) for code in (before, after)]
     np.testing.assert_allclose(*slopes, rtol=1e-4, atol=1e-4)
 
 
@@ -82,4 +72,4 @@ def test_it_is_indented_as_the_file_is() -> None:
 def test_jax_numpy_is_called_as_the_file_calls_it() -> None:
     code = (HEAD + RUN.format(INTERP)).replace("jnp", "jp")
     assert "jp.searchsorted(xp, x" in fixed(code)
-    assert jnp.shape(run(fixed(code), np.ones((2, 2)), np.arange(3.0), np.arange(3.0))) == (2, 2)
+    assert jnp.shape(fixes.returned(fixed(code), np.ones((2, 2)), np.arange(3.0), np.arange(3.0))) == (2, 2)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import fixes
 import jax.numpy as jnp
 import pytest
 
-from fusionlint.source.fixing import fix_text
-from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
 
 SCOPE = Scope(("jit-per-call",))
 HEAD = "import jax\nimport jax.numpy as jnp\n\nSIZE = 3\n\n\n"
@@ -18,9 +16,7 @@ LOOP = "\n\ndef main(x):\n    for i in range(99):\n        {}(x)\n"
 
 
 def fixed(code: str) -> str:
-    found = check_text(code.encode(), "m.py", SCOPE)
-    assert found
-    return fix_text("m.py", code.encode(), found, SCOPE, join({}), unsafe=True).after.decode()
+    return fixes.fixed("jit-per-call", code)
 
 
 def names_of(code: str) -> dict[str, Any]:

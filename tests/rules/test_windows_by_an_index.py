@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import fixes
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +13,8 @@ import pytest
 from jax import lax
 
 from fusionlint.source.check import check_files, world_of
-from fusionlint.source.fixing import fix_files, fix_text
-from fusionlint.source.judging import check_text
+from fusionlint.source.fixing import fix_files
 from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
 
 SCOPE = Scope(("vmapped-dynamic-slice",))
 HEAD = "import jax\nimport jax.numpy as jnp\nfrom jax import lax\n\n\n"
@@ -24,9 +23,7 @@ CUT += "    return jax.vmap(cut, in_axes=(None, 0))(x, starts)\n"
 
 
 def fixed(code: str) -> str:
-    found = check_text(code.encode(), "m.py", SCOPE)
-    assert found
-    return fix_text("m.py", code.encode(), found, SCOPE, join({}), unsafe=True).after.decode()
+    return fixes.fixed("vmapped-dynamic-slice", code)
 
 
 def result(code: str, *given: object) -> Any:
