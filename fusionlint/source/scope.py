@@ -9,6 +9,9 @@ from fusionlint.finding import Finding
 from fusionlint.source.briefs import briefs
 from fusionlint.source.per_file import NOWHERE, PerFile
 
+# What is a fourth more is worth leaving a CPU alone for; of one launch in eight that may be a matter of sizes.
+_CLEARLY_MORE = 1.25
+
 
 class Scope(NamedTuple):
     """What to look for: rules by name, the targets that matter (none is all of them), what some files are not checked
@@ -51,6 +54,6 @@ def matters(finding: Finding, scope: Scope) -> bool:
 
 
 def _is_paid_elsewhere(finding: Finding) -> bool:
-    """Whether the good form has more launches on an accelerator."""
+    """Whether the good form has clearly more launches on an accelerator."""
     counts = (m for m in finding.evidence if m.target != "cpu" and m.quantity == "launches")
-    return any(m.good > m.bad for m in counts)
+    return any(m.good > _CLEARLY_MORE * m.bad for m in counts)
