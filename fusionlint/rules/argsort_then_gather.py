@@ -61,7 +61,7 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
         yield source.finding(
             own[0].node,
             _GATHERED.format(shown),
-            write=once.text if once else _instead(node, sort, source, is_alone=is_alone),
+            write=_instead(node, sort, source, is_alone=is_alone) if once is None else _once(once, sort, source),
             edits=once.edits if once else (),
             safe=once is not None and once.is_safe,
             pair=_FALLING if sort.descending and not is_alone else _ALONE,
@@ -229,6 +229,12 @@ def _is_cut(pick: Pick, source: Source) -> bool:
     """Whether only some of what is gathered are read, `x[order][:k]`: of that argsort-prefix speaks."""
     reads = [source.parent(read) for read in source.readers(pick.node)]
     return bool(reads) and all(isinstance(read, cst.Subscript) for read in reads)
+
+
+def _once(found: _SortedOnce, sort: Sorted, source: Source) -> str:
+    """What is written, and what is better still, where somebody knows the shape of what else is gathered."""
+    x, jax = brief(source.code(sort.array), _LONG, "x"), source.alias("jax") or "jax"
+    return f"{found.text}; what has the same shape is sorted along for less: {jax}.lax.sort(({x}, y), num_keys=1)"
 
 
 def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) -> str:

@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
 from fusionlint.patterns.code.helpers import helper
+from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
@@ -47,7 +48,9 @@ _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|lo
 _METHOD = 'method="scan_unrolled"'
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _INTERPOLATES = "_interp"
+# Compiled as `jnp.interp` is, for who calls it by itself.
 _INTERPOLATION = (
+    "@jax.jit",
     f"def {_INTERPOLATES}(x, xp, fp):",
     '    """`jnp.interp`, with a search that is no loop on the device."""',
     "    x, xp, fp = jnp.asarray(x), jnp.asarray(xp), jnp.asarray(fp)",
@@ -247,10 +250,16 @@ def _is_most_of_it(node: cst.Call, source: Source) -> bool:
 def _written_out(nodes: Sequence[cst.Call], source: Source) -> tuple[Edit, ...]:
     """Calls of a function of the file that does what `interp` does, and searches without a loop."""
     jnp, given = source.alias_at(nodes[0], "jax.numpy"), ("x", "xp", "fp")
-    if jnp is None or not all(has_only(node, 3, *given) and len(node.args) == len(given) for node in nodes):
+    jax = imported("jax", nodes[0], source)
+    if jnp is None or jax is None:
         return ()
-    made = helper(_INTERPOLATES, [line.replace("jnp.", f"{jnp}.") for line in _INTERPOLATION], nodes[0], source)
-    return (*made.edits, *(source.replace(node.func, made.name) for node in nodes)) if made is not None else ()
+    if not all(has_only(node, 3, *given) and len(node.args) == len(given) for node in nodes):
+        return ()
+    lines = [line.replace("jnp.", f"{jnp}.").replace("@jax.", f"@{jax.name}.") for line in _INTERPOLATION]
+    made = helper(_INTERPOLATES, lines, nodes[0], source)
+    if made is None:
+        return ()
+    return (*jax.edits, *made.edits, *(source.replace(node.func, made.name) for node in nodes))
 
 
 def _same_searches(node: cst.Call, source: Source) -> tuple[bool, list[cst.Call]]:

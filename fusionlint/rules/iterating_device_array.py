@@ -36,7 +36,6 @@ _OF_NUMPY = ("numpy.asarray", "numpy.array")
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
-_LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 # What numpy's numbers have not.
 _OF_JAX_ALONE = ("at", "addressable_data", "block_until_ready", "delete", "device", "devices", "is_deleted", "sharding")
 _READ_BY = tuple(f".{method}" for method in METHODS)
@@ -290,7 +289,7 @@ def _rows_around(row: cst.BaseExpression, loop: Loop, source: Source) -> cst.Bas
     for above in source.ancestors(loop):
         if isinstance(above, cst.FunctionDef | cst.Lambda):
             break
-        if isinstance(above, _LOOPS):
+        if isinstance(above, cst.For | cst.ListComp | cst.GeneratorExp | cst.SetComp | cst.DictComp):
             target, iterated, _ = _parts(above)
             rows = _iterated_for(row, target, iterated, source)
             if rows is not None and not is_of_a_list(rows, source):

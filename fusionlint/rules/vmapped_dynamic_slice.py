@@ -18,6 +18,7 @@ from fusionlint.patterns.runs.concrete import asks_for_values
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import is_mapped_at_the_top
+from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -137,11 +138,14 @@ def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
     window = gathered(node, source) if name == _SLICE and source.calls(node, _SLICE) else None
     otherwise = _GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK
+    starts = argument(node, 1, "start_indices")
+    # Of a start below zero a slice counts from the end, before it is moved back inside.
+    is_inside = starts is not None and not may_be_below_zero(starts, source)
     yield source.finding(
         node,
         "each element of the batch moves a window of its own: a loop over the batch on a TPU",
         write=rows or _shown(window, otherwise),
-        edits=(*window.edits, in_place_of(node, window.cut, source)) if window is not None else (),
+        edits=(*window.edits, in_place_of(node, window.cut, source)) if window is not None and is_inside else (),
         pair=_pair(node, name, rows is not None, source),
     )
 

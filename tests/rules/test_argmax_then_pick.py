@@ -69,7 +69,10 @@ def test_each_read_is_told_of() -> None:
 @pytest.mark.parametrize(
     ("body", "instead"),
     [
-        ("o = jnp.argsort(d)\nreturn d[o], x[o]", "jax.lax.sort((d, y), num_keys=1), where"),
+        (
+            "o = jnp.argsort(d)\nreturn d[o], x[o]",
+            "values, o = jax.lax.sort_key_val(d, jnp.arange(d.shape[0])); what has",
+        ),
         ("o = jnp.argsort(-d)\nreturn d[o], x[o]", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
         ("o = jnp.argsort(d, descending=True)\nreturn d[o], o", "jax.lax.sort((-d, d, y), num_keys=1)[1:], where"),
     ],

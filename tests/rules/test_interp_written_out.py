@@ -41,7 +41,7 @@ def test_it_interpolates_as_jax_does(integers: bool) -> None:
 def test_the_function_stands_once_before_the_first_def_and_what_is_said_of_that() -> None:
     code = HEAD + RUN.format(INTERP) + "\n\n@jax.jit\ndef more(xs, xp, fp):\n" + MAPPED.format(INTERP)
     after = fixed(code)
-    assert after.startswith(HEAD + "def _interp(x, xp, fp):\n    ")
+    assert after.startswith(HEAD + "@jax.jit\ndef _interp(x, xp, fp):\n    ")
     assert ", y))\n\n\n# of many points\n@jax.jit\ndef run" in after
     assert after.count("def _interp") == 1
     assert after.count(": _interp(x, xp, fp)") == 2

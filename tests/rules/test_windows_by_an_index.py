@@ -62,6 +62,7 @@ def test_the_index_takes_what_the_window_does_at_the_edge_as_well(axes: int, cut
         "x, start, x.shape",  # along how many axes?
         "x, (start[0], 0, start[1]), (4, 3, 3)",  # the indexed axes would come first
         "x, (start[0], start[1]), (4, 1)",
+        "x, (start[0] - 2, start[1]), (4, 3)",  # a slice counts from the end where that is below zero
         "x, (start[0], start[1], start[2]), (4, 3, 3)",
         "jnp.pad(x, 2), (start[0], start[1]), (4, 3)",
         "x, (start[0],  # of the first axis\n        start[1]), (4, 3)",

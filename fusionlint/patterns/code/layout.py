@@ -16,8 +16,6 @@ from fusionlint.source.tree import Source
 # A long file shows how long its own are, but for those of texts and comments.
 _WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
-# What stands in these is not in brackets.
-_STATEMENTS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr)
 # The first block of a file that is moved to the right by two.
 _BY_TWO = regex(r"  ((def|return|if|for|with)\b|\w+ = )")
 _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
@@ -73,7 +71,9 @@ def in_place_of(node: cst.CSTNode, called: Part, source: Source) -> Edit:
     within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
     unit = within.removeprefix(_blanks(line))
     style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
-    is_inside = bool(getattr(node, "lpar", ())) or not isinstance(source.parent(node), _STATEMENTS)
+    is_inside = bool(getattr(node, "lpar", ())) or not isinstance(
+        source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr
+    )
     stands = Stands.BEHIND if is_inside else Stands.OPEN
     return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
 

@@ -49,7 +49,7 @@ def _split(name: cst.Name, source: Source) -> cst.Assign | None:
         return None
     if not source.calls(statement.value, "jax.random.split") or not has_only(statement.value, 2, "key", "num"):
         return None
-    return statement if _names(statement) else None
+    return statement if _names(statement) and argument(statement.value, 0, "key") is not None else None
 
 
 def _names(split: cst.Assign) -> list[cst.Name]:

@@ -23,11 +23,12 @@ from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.made import begun_with
-from fusionlint.patterns.writes.masked import by_masks, is_one_for_sure
+from fusionlint.patterns.writes.masked import by_masks
 from fusionlint.patterns.writes.merged import as_one
 from fusionlint.patterns.writes.one_place import once
 from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.seen import never_meet
+from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -24,7 +24,7 @@ from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_list import as_a_list
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
 from fusionlint.patterns.writes.made import begun_with
-from fusionlint.patterns.writes.masked import is_one_for_sure
+from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.patterns.writes.turns import Turns, is_one_each, place_of_all, turns_of
 from fusionlint.source.tree import Source
 

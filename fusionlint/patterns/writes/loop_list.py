@@ -24,8 +24,8 @@ from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
 from fusionlint.patterns.writes.made import begun_with
-from fusionlint.patterns.writes.masked import is_one_for_sure
 from fusionlint.patterns.writes.places import meant
+from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.patterns.writes.turns import Turns, place_of_all, reads, rows_of, turns_of
 from fusionlint.patterns.writes.whole import Whole, is_a_row, is_of_dtype, made_as, whole
 from fusionlint.source.tree import Source

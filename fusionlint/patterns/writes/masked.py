@@ -26,16 +26,14 @@ from fusionlint.patterns.code.at import (
     is_fresh,
     is_literal,
     is_whole,
-    names_read,
 )
 from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, as_operand
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
-from fusionlint.patterns.runs.environments import in_environment
-from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.masks import is_mask
@@ -44,21 +42,17 @@ from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.counted import counted_once
 from fusionlint.patterns.writes.into_new import axes_of, filled_with
-from fusionlint.patterns.writes.into_new import is_one as is_called_one
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.places import meant
-from fusionlint.patterns.writes.stands import is_one_place
-from fusionlint.source.facts import last_name
+from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted, lines_of
+from fusionlint.source.walk import dotted
 
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 _FLOATS = regex(r"(^|\.)(float|bfloat)\w*$")
 _INTS = regex(r"(^|\.)u?int\w*$")
-# What is called as several are: `YAKU_INDICES`, `edges`.
-_MANY = regex(r"(?<!po)(?<!s)(?<!i)s$|indices$|mask$|filter$|list$")
 # What is called as a length is.
 _LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
 _TRUTH = regex(r"_?(is|has|can|did|was)_")
@@ -321,70 +315,6 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
         part, cst.Name | cst.Attribute | cst.Subscript | cst.Call | cst.Integer | cst.BinaryOperation
     )
     return f"{counted} == {source.code(part)}" if is_operand else None
-
-
-def is_one_for_sure(part: cst.BaseExpression, source: Source) -> bool:
-    """Whether a place is seen to be one number, and not only called by a letter as numbers are."""
-    letters = [name for name in names_read(part) if len(name.value) == 1 and source.value(name) is None]
-    if _is_of_a_class(part, source):
-        return True
-    is_one = is_one_place(part, source) or (in_environment(part, source) and is_called_one(part, source))
-    return is_one and not _is_called_many(part) and all(_is_counted(name, source) for name in letters)
-
-
-def _is_of_a_class(part: cst.BaseExpression, source: Source) -> bool:
-    """Whether a class of the file says which number this is, `Yaku.RIICHI`, with `RIICHI = 6` in `class Yaku`."""
-    match part:
-        case cst.Attribute(value=cst.Name(owner), attr=cst.Name(field)):
-            scopes = [scope for scope in source.facts.raw.classes if last_name(scope) == owner]
-            classes = (source.definition(scope) for scope in scopes)
-            lines = (line for each in classes if isinstance(each, cst.ClassDef) for line in lines_of(each))
-            return any(_is_number_of(field, line) for line in lines)
-    return False
-
-
-def _is_number_of(field: str, line: cst.CSTNode) -> bool:
-    match line:
-        case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=cst.Integer())
-                | cst.AnnAssign(target=cst.Name(name), value=cst.Integer())
-            ]
-        ):
-            return name == field
-    return False
-
-
-def _is_called_many(part: cst.BaseExpression) -> bool:
-    """Whether a place, or what is computed with, is called as several are; what is picked out of several is one."""
-    match part:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            return _MANY.search(name.lower()) is not None
-        case cst.BinaryOperation(left=left, right=right):
-            return _is_called_many(left) or _is_called_many(right)
-        case cst.UnaryOperation(expression=inner):
-            return _is_called_many(inner)
-    return False
-
-
-def _is_counted(name: cst.Name, source: Source) -> bool:
-    """Whether a loop of Python or of jax.lax counts by that name, or something says that it is one number."""
-    if is_a_number(name, source) or kind(name, source) == "scalar":
-        return True
-    match source.binder(name):
-        case cst.For(iter=over):
-            return source.calls(over, "range")
-        case cst.Param() as parameter:
-            function = source.owner(parameter)
-            return function.params.params[:1] == (parameter,) and is_counted_body(function, source)
-    return False
-
-
-def may_be_below_zero(part: cst.BaseExpression, source: Source) -> bool:
-    """Whether a place may count from the end: something is subtracted, or stands behind a minus."""
-    seen = [part, *(value for name in names_read(part) if (value := source.value(name)) is not None)]
-    nodes = [node for each in seen for node in inside(each)]
-    return any(isinstance(node, cst.Subtract | cst.Minus) for node in nodes)
 
 
 def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:

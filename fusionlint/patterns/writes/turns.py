@@ -15,7 +15,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.patterns.code.at import Part, constant, inside, names_read
-from fusionlint.patterns.writes.masked import is_one_for_sure
+from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
