@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypedDict
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_place_of
@@ -18,7 +16,7 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sorts_of, value_of
 from fusionlint.patterns.operations.drawn import draws_again
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -32,9 +30,6 @@ rule = Rule(__name__, harm="fusion")
 _LONG_ROW = 4096
 _PERMUTATION = "jax.random.permutation"
 _LONGEST = 40
-# What settings are called that say how many.
-_NUMBER = regex(r"^(n|num)_|_(size|count|length)$")
-_RANGES = ("jax.numpy.arange", "numpy.arange", "jax.numpy.linspace")
 
 
 @rule.source("Call", calls=(_PERMUTATION,))
@@ -71,42 +66,10 @@ def rows_sorted_again(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _is_one_row(node: cst.Call, source: Source) -> bool:
-    """Whether a number, `jnp.arange(n)` or a part of that is shuffled: there all elements are of one row."""
+    """Whether all elements are of one row: a number, `jnp.arange(n)`, or what a vmap calls for each of its rows. Who
+    says no axis has one, unless more are seen."""
     array = argument(node, 1, "x")
-    if isinstance(array, cst.Name) and _is_an_order(array, source):
-        return True
-    while isinstance(array, cst.Name | cst.Subscript):
-        if isinstance(array, cst.Subscript) and kind(array, source) != "scalar":
-            array = array.value
-        elif isinstance(array, cst.Subscript) or (value := source.value(array)) is None:
-            break
-        else:
-            array = value
-    if isinstance(array, cst.Attribute) and _NUMBER.search(array.attr.value):
-        return True
-    if array is not None and _are_a_few_numbers(array, source):
-        return True
-    return array is not None and (source.calls(array, *_RANGES) or kind(array, source) == "scalar")
-
-
-def _is_an_order(name: cst.Name, source: Source) -> bool:
-    """Whether a variable is a range, or what shuffling it has left: `order = permutation(key, order)` in a loop."""
-    stored = [source.parent(source.parent(use.node) or use.node) for use in source.writes(name)]
-    values = [assign.value if isinstance(assign, cst.Assign) else None for assign in stored]
-    ranges = [value is not None and source.calls(value, *_RANGES) for value in values]
-    return any(ranges) and all(
-        known or (value is not None and source.calls(value, _PERMUTATION))
-        for known, value in zip(ranges, values, strict=True)
-    )
-
-
-def _are_a_few_numbers(array: cst.BaseExpression, source: Source) -> bool:
-    """`jnp.array([a, b, c, d])`: up to some thousand elements jax sorts once."""
-    match array:
-        case cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]):
-            rows = any(isinstance(part.value, cst.List | cst.Tuple) for part in parts)
-            return source.calls(array, *TO_ARRAY) and not rows
-    return False
+    return argument(node, 2, "axis") is None and (array is None or axes_of(array, source) != "matrix")
 
 
 class _Instead(TypedDict):
