@@ -245,7 +245,7 @@ CASES = {
     "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
     "of what a test has read": ("inverse-then-matmul", HANDED, ("float(jnp.linalg.det(basis)) < 0", "basis.ndim < 2")),
     "three lengths": ("iterating-device-array", LENGTHS, ('Float[Array, "3"]', 'Float[Array, "n"]')),
-    "an order that is shuffled again": ("independent-permutation", EPOCHS, ("independent=True", "axis=-1, independent=True")),
+    "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order, ind", "order, axis=1, ind")),
     "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("boundary-writes", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),

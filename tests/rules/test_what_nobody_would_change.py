@@ -383,7 +383,7 @@ CASES = {
     "positions that are drawn once": ("choice-with-probabilities", POSITIONS, ("self.chosen", "chosen")),
     "lists by what is in arrays": ("chained-at-set", CLUSTERS, ("clusters[label].append(i)", "clusters[i].append(i)")),
     "blocks on blocks": ("chained-at-set", REFLECTED, ("start:, :]", "start, :]")),
-    "a number of settings": ("independent-permutation", BATCHES, ("settings.batch_size", "settings.batch")),
+    "a number of settings": ("independent-permutation", BATCHES, ("size, ind", "rows, axis=1, ind")),
     "what is seen at first": ("one-hot-by-at-set", SEEN, ("reset_env", "observe")),
     "a choice for each step": ("cond-for-where", ALIGNED, ("in_axes=(0, None)", "in_axes=(None, 0)")),
     "a step that sends": ("write-in-fori-loop", SENT, ("jax.lax.psum(tracks[i], ", "jnp.take(tracks[i], ")),
