@@ -11,7 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, inside, names_read
+from fusionlint.patterns.code.at import constant, indexed_by, inside, names_read
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.modules import named
@@ -296,12 +296,10 @@ def _values_read(node: cst.Call, made: Sorted, source: Source) -> cst.Subscript 
     cut: cst.CSTNode = node
     while isinstance(above := source.parent(cut), cst.Subscript) and above.value is cut:
         cut = above
-    index = source.parent(cut)
-    element = source.parent(index) if isinstance(index, cst.Index) else None
-    match source.parent(element) if element is not None else None:
-        case cst.Subscript(value=array, slice=[one]) as read if made.is_order and one is element:
-            return read if source.code(array) == source.code(made.array) else None
-    return None
+    read = indexed_by(cut, source)
+    if read is None or not made.is_order or len(read.slice) > 1:
+        return None
+    return read if source.code(read.value) == source.code(made.array) else None
 
 
 def _instead(node: cst.Call, made: Sorted, one: Taken, source: Source) -> str:

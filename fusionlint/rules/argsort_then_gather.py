@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.at import elements, indexed_by, inside, names_in
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.left_unused import whole_line
@@ -179,9 +179,8 @@ def _is_of_a_row(order: cst.Call, source: Source) -> bool:
 
 
 def _is_an_index(read: cst.CSTNode, source: Source) -> bool:
-    element = source.parent(source.parent(read) or read)
-    above = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
-    return isinstance(above, cst.Subscript) and above.slice[0] is element
+    above = indexed_by(read, source)
+    return above is not None and elements(above.slice)[0] is read
 
 
 def _reads(first: cst.BaseExpression, name: cst.Name, source: Source) -> bool:

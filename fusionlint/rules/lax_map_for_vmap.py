@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import RANGES, TO_ARRAY, constant, inside, is_none, names_in
+from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
@@ -20,6 +20,7 @@ from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
 from fusionlint.patterns.loops.step_writes import result
 from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small
+from fusionlint.patterns.values.one_number import is_zero
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
@@ -150,18 +151,11 @@ def _numbered(node: cst.Call, source: Source) -> tuple[Edit, ...]:
     jax, jnp = imported("jax", node, source), numpy_of_jax(node, source)
     if jax is None or jnp is None or (jax.edits and jnp.edits) or step is None or first is None or length is None:
         return ()
-    if not is_none(over) or not _is_zero(first, source) or not _is_taken_apart(node, source) or holds_comment(node):
+    if not is_none(over) or not is_zero(first, source) or not _is_taken_apart(node, source) or holds_comment(node):
         return ()
     numbers = f"{jnp.name}.arange({source.code(length)})"
     mapped = Called(f"{jax.name}.vmap({as_argument(step, source)}, in_axes=(0, None))", (numbers, "None"))
     return (*jax.edits, *jnp.edits, in_place_of(node, mapped, source))
-
-
-def _is_zero(first: cst.BaseExpression, source: Source) -> bool:
-    match first:
-        case cst.Call(args=[cst.Arg(value=inner)]) if source.calls(first, *TO_ARRAY, "jax.numpy.int32"):
-            return constant(inner) == 0
-    return constant(first) == 0
 
 
 def _is_taken_apart(scan: cst.Call, source: Source) -> bool:

@@ -185,6 +185,14 @@ def is_about(read: cst.Name, source: Source) -> bool:
     return False
 
 
+def indexed_by(part: cst.CSTNode, source: Source) -> cst.Subscript | None:
+    """`x[:, i]`, where `part`, `i`, is all of one index of it."""
+    index = source.parent(part)
+    element = source.parent(index) if isinstance(index, cst.Index) else None
+    above = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
+    return above if isinstance(above, cst.Subscript) else None
+
+
 def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """`node` and everything in it, outside in."""
     todo = [node]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, inside, is_new_axis, names_in
+from fusionlint.patterns.code.at import constant, elements, indexed_by, inside, is_new_axis, names_in
 from fusionlint.patterns.code.calls import is_handed_to
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.code.unpacked import unpacked_at
@@ -65,7 +65,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
         or not _are_apart(loop)
     ):
         return None
-    rows = [_row(name, source) for name in _mentions(_turn(loop), counter.value)]
+    rows = [indexed_by(name, source) for name in _mentions(_turn(loop), counter.value)]
     reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
     others = [row for row in rows if row is not None and row not in reads]
     if None in rows or not reads or any(kind(row.value, source) != "array" for row in others):
@@ -135,14 +135,6 @@ def _is_array(node: cst.BaseExpression, source: Source) -> bool:
 
 def _mentions(node: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     return (part for part in names_in(node) if part.value == name)
-
-
-def _row(name: cst.Name, source: Source) -> cst.Subscript | None:
-    """`x[:, i]`, where `i` is all of one index of it."""
-    index = source.parent(name)
-    element = source.parent(index) if isinstance(index, cst.Index) else None
-    row = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
-    return row if isinstance(row, cst.Subscript) else None
 
 
 def _is_along(row: cst.Subscript, counter: str, axis: int) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Part, constant, elements, inside, is_whole, names_in, names_read
+from fusionlint.patterns.code.at import Part, constant, elements, indexed_by, inside, is_whole, names_in, names_read
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.imports import vmap_of_jax
@@ -120,10 +120,8 @@ def _rows(loop: Comprehension, source: Source) -> list[_Row]:
 
 
 def _row(number: cst.Name, source: Source) -> _Row | None:
-    index = source.parent(number)
-    element = source.parent(index) if isinstance(index, cst.Index) else None
-    read = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
-    if not isinstance(read, cst.Subscript):
+    read = indexed_by(number, source)
+    if read is None:
         return None
     parts = elements(read.slice)
     if not all(part is number or is_whole(part) for part in parts) or sum(part is number for part in parts) != 1:

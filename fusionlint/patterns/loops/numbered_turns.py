@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import elements, inside, is_whole, names_in, names_read
+from fusionlint.patterns.code.at import elements, indexed_by, inside, is_whole, names_in, names_read
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.loops.counted_rows import is_listed, is_of_arrays, is_said
@@ -113,9 +113,8 @@ def _picks(number: cst.Name, source: Source) -> bool:
     index = source.parent(number)
     match index:
         case cst.Index():
-            element = source.parent(index)
-            row = source.parent(element) if isinstance(element, cst.SubscriptElement) else None
-            return isinstance(row, cst.Subscript) and _is_of_an_array(row, source)
+            row = indexed_by(number, source)
+            return row is not None and _is_of_an_array(row, source)
         case cst.ComparisonTarget(operator=cst.Equal()) | cst.Comparison():
             return _is_a_mask(number, source)
         case cst.Arg():

@@ -13,18 +13,17 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import TO_ARRAY, constant, listed
+from fusionlint.patterns.code.at import listed
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.layout import Called, Part, end_of, named_as
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.patterns.values.one_number import is_zero
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _PARAMETERS = ("operand", "start_indices", "slice_sizes")
-# What makes an index of a number.
-_NUMBERS = (*TO_ARRAY, *(f"jax.numpy.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 # Integer arrays along more axes than these take more than a reader sees through.
 _MOST = 2
 _NAMES = ("rows", "columns")
@@ -128,17 +127,8 @@ def _along(axis: int, starts: cst.BaseExpression, sizes: cst.BaseExpression, sou
     wide = f"{source.code(sizes)}[{axis}]" if size is None else source.code(size[axis])
     is_sum = size is not None and isinstance(size[axis], cst.BinaryOperation) and not _binds(size[axis])
     return _Axis(
-        None if axis < len(known) and _is_zero(known[axis], source) else begins, wide, f"({wide})" if is_sum else wide
+        None if axis < len(known) and is_zero(known[axis], source) else begins, wide, f"({wide})" if is_sum else wide
     )
-
-
-def _is_zero(start: cst.BaseExpression, source: Source) -> bool:
-    """`0`, and a name for `jnp.int32(0)`."""
-    match source.meant(start):
-        case cst.Call(args=[cst.Arg(value=given), *_]) as made:
-            return constant(given) == 0 and source.calls(made, *_NUMBERS)
-        case value:
-            return constant(value) == 0
 
 
 def _binds(node: cst.BaseExpression) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import is_literal
+from fusionlint.patterns.code.at import constant, is_literal
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -19,9 +19,20 @@ _REDUCTIONS = ("max", "min", "sum", "mean", "median", "argmax", "argmin")
 _OF_ALL = tuple(f"jax.numpy.{name}" for name in _REDUCTIONS)
 _METHODS = (*_REDUCTIONS, "item")
 _OF_PYTHON = ("int", "float", "len")
-_TYPES = tuple(f"jax.numpy.{name}" for name in ("int32", "int64", "uint8", "float32", "asarray", "array"))
+_TYPES = tuple(
+    f"jax.numpy.{name}" for name in ("int8", "int16", "int32", "int64", "uint8", "float32", "asarray", "array")
+)
 # A name seldom stands for more names than this.
 _DEPTH = 3
+
+
+def is_zero(value: cst.BaseExpression, source: Source) -> bool:
+    """`0`, a name for it, or an array of it, `jnp.int32(0)`."""
+    match source.meant(value):
+        case cst.Call(args=[cst.Arg(value=one), *_]) as made:
+            return constant(one) == 0 and source.calls(made, *_TYPES)
+        case meant:
+            return constant(meant) == 0
 
 
 def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _DEPTH) -> bool:
