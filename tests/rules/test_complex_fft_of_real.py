@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -59,3 +60,14 @@ def test_functions_that_are_imported_by_name_are_called_what_they_are_called() -
     (found,) = check_text(code.encode(), "m.py", Scope(("complex-fft-of-real",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("rfftn and irfftn(..., s=signal.shape)")
+
+
+@pytest.mark.parametrize("points", [8, 9])
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_derivative_is_the_same_by_half_a_spectrum_without_the_highest_frequency(points: int, is_cut: bool) -> None:
+    x = np.random.default_rng(0).normal(size=(points, points))
+    k = np.fft.fftfreq(points)[:, None]
+    k = np.where(np.abs(k) == 0.5, 0.0, k) if is_cut else k
+    whole = np.fft.ifft2(1j * k * np.fft.fft2(x)).real
+    half = np.fft.irfft2(1j * k * np.fft.rfft2(x), s=x.shape)
+    assert np.allclose(whole, half) is (is_cut or points % 2 == 1)
