@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.behind import Made, steps_in
 from fusionlint.patterns.compiled.links import is_set, is_write
-from fusionlint.patterns.compiled.readers import value_of
+from fusionlint.patterns.compiled.readers import kernels_around, value_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -28,11 +28,9 @@ def are_edges(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the kernels around the value set edges of the array that it is, two at least, and neither they nor what
     made the array set another piece of it: pieces that are all of it are to be joined."""
     here, whole = module.computations[barrier.computation], value_of(barrier, module).shape.dims
-    kernels = (here.instructions.get(name) for name in (barrier.writer, *barrier.readers))
     writes = [
         write
-        for kernel in kernels
-        if kernel is not None  # a loop's condition, or a branch, has its own
+        for kernel in kernels_around(barrier, module)
         for write in steps_in(kernel, here, module, "dynamic-update-slice")
         if write.step.shape.dims == whole and is_set(write.step)
     ]

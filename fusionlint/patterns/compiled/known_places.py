@@ -13,6 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.behind import Made, is_number
 from fusionlint.patterns.compiled.links import made_by
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import kernels_around
 from fusionlint.patterns.compiled.scattered import is_diagonal, places_axes, scatters_at
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def is_of_a_part(barrier: Barrier, module: hlo.Module) -> bool:
     if barrier.of_gradient:
         return False
     here = module.computations[barrier.computation]
-    for name in (barrier.writer, *barrier.readers):
-        if (kernel := here.instructions.get(name)) is None:
-            continue  # a loop's condition, or a branch, has its own
+    for kernel in kernels_around(barrier, module):
         for step in module.work_of(kernel):
             is_here = step.stack == barrier.stack and bool(step.stack) and not is_of_jax(step)
             if is_here and _ARITHMETIC.search(step.op_name) and _is_by_a_number(Made(step, kernel, here), module):

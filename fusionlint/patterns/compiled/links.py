@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import bounds
+from fusionlint.patterns.compiled.readers import bounds, kernels_around
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -227,9 +227,8 @@ def _before(write: hlo.Instruction, body: hlo.Computation) -> Iterator[hlo.Instr
 def line_of_pieces(barrier: Barrier, module: hlo.Module) -> tuple[hlo.Frame, int] | None:
     """The line that sets pieces of an array at most places, all written out, of those whose writes stand in the kernels
     that the value is made or read by, and at how many: a loop of Python's, or one line called by others."""
-    known, computation = _places(OfModule(module)), module.computations[barrier.computation]
-    kernels = (computation.instructions.get(name) for name in (barrier.writer, *barrier.readers))
-    steps = (step for item in kernels if item is not None for step in module.work_of(item))
+    known = _places(OfModule(module))
+    steps = (step for item in kernels_around(barrier, module) for step in module.work_of(item))
     found = {step.stack for step in steps if step.stack in known and is_set(step)}
     most = max(found, key=lambda stack: (len(known[stack]), stack == barrier.stack), default=None)
     return (most[0], len(known[most])) if most else None

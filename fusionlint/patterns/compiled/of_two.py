@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import kernels_around
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -21,11 +22,10 @@ _JOINS = frozenset(("concatenate", "pad"))
 def is_logsumexp_of_two(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the kernel that makes the value, or one that reads it, takes those exponentials at the barrier's line."""
     here = module.computations[barrier.computation]
-    for name in (barrier.writer, *barrier.readers):
-        item = here.instructions.get(name)
-        for step in module.work_of(item) if item is not None else ():
+    for item in kernels_around(barrier, module):
+        for step in module.work_of(item):
             is_here = step.opcode == "exponential" and step.stack == barrier.stack and bool(step.stack)
-            kernel = item if item is not None and module.body(item) is not None else None
+            kernel = item if module.body(item) is not None else None
             if is_here and not is_of_jax(step) and _is_of_two(At(step.name, kernel, here), module):
                 return True
     return False

@@ -9,7 +9,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.behind import Made, steps_in
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_call
-from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
+from fusionlint.patterns.compiled.readers import kernels_around, readers_of, value_of, writer_of
 from fusionlint.patterns.compiled.round import goes_round
 
 if TYPE_CHECKING:
@@ -60,11 +60,9 @@ def is_summed_along_classes(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether a kernel that the value is made or read by begins a running sum of a one-hot along its classes, of which
     XLA makes sums over windows of them, in several passes."""
     here = module.computations[barrier.computation]
-    kernels = (here.instructions.get(name) for name in (barrier.writer, *barrier.readers))
     return any(
         _is_along_classes(window, module)
-        for kernel in kernels
-        if kernel is not None  # a loop's condition, or a branch, has its own
+        for kernel in kernels_around(barrier, module)
         for window in steps_in(kernel, here, module, "reduce-window")
     )
 

@@ -53,6 +53,13 @@ def steps_of(kernel: hlo.Instruction, module: hlo.Module) -> Iterator[hlo.Instru
     yield from module.work_of(kernel)
 
 
+def kernels_around(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
+    """The kernel that makes the value, and those that read it in its own computation: a loop's condition, or a branch,
+    has its own."""
+    here = module.computations[barrier.computation].instructions
+    return (here[name] for name in (barrier.writer, *barrier.readers) if name in here)
+
+
 def made_and_taken(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
     """The step that made the value, and those that make the results of its readers: what else such a kernel does has
     nothing to do with the value."""

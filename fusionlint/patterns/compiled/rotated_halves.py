@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.behind import Made, behind, steps_in
 from fusionlint.patterns.compiled.of_jax import is_of_jax
-from fusionlint.patterns.compiled.readers import bounds
+from fusionlint.patterns.compiled.readers import bounds, kernels_around
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def joins_rotated_halves(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the value is `-x2` and `x1` joined along the last axis, or one of them."""
     here = module.computations[barrier.computation]
-    kernels = (here.instructions.get(name) for name in (barrier.writer, *barrier.readers))
-    return any(barrier.writer in _joined(kernel, here, module) for kernel in kernels if kernel is not None)
+    return any(barrier.writer in _joined(kernel, here, module) for kernel in kernels_around(barrier, module))
 
 
 def _joined(kernel: hlo.Instruction, here: hlo.Computation, module: hlo.Module) -> set[str]:

@@ -9,7 +9,7 @@ from fusionlint.patterns.compiled.behind import Made, is_number, steps_in
 from fusionlint.patterns.compiled.links import made_by
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
-from fusionlint.patterns.compiled.readers import first_uses, value_of
+from fusionlint.patterns.compiled.readers import first_uses, kernels_around, value_of
 from fusionlint.patterns.compiled.round import is_elementwise
 
 if TYPE_CHECKING:
@@ -24,12 +24,11 @@ def scatters_at(barrier: Barrier, module: hlo.Module) -> Iterator[Made]:
     kernel that reads the value for something else, or that makes places of it."""
     here = module.computations[barrier.computation]
     value = value_of(barrier, module).shape
-    for name in (barrier.writer, *barrier.readers):
-        item = here.instructions.get(name)
-        for made in steps_in(item, here, module, "scatter") if item is not None else ():
+    for item in kernels_around(barrier, module):
+        for made in steps_in(item, here, module, "scatter"):
             is_array = value.dims == made.step.shape.dims
             is_there = made.step.stack == barrier.stack  # the scatter is why it crosses memory
-            is_of_places = is_there and name != barrier.writer and value.dtype in _WHOLE_NUMBERS
+            is_of_places = is_there and item.name != barrier.writer and value.dtype in _WHOLE_NUMBERS
             if len(made.step.operands) == 3 and (is_array or is_of_places) and not is_of_jax(made.step):
                 yield made
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import kernels_around
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -25,7 +26,7 @@ _JOINS = ("stack", "hstack", "vstack", "column_stack", "concatenate")
 def is_small_product(barrier: Barrier, module: hlo.Module) -> bool:
     """Whether the value is such a matrix, or such a product."""
     here = module.computations[barrier.computation]
-    for item in (here.instructions[name] for name in (barrier.writer, *barrier.readers) if name in here.instructions):
+    for item in kernels_around(barrier, module):
         step = _product(item, module)
         if step is None:
             continue
