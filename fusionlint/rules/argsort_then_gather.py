@@ -185,13 +185,9 @@ def _is_an_index(read: cst.CSTNode, source: Source) -> bool:
 
 def _reads(first: cst.BaseExpression, name: cst.Name, source: Source) -> bool:
     """Whether the statement of the first sort reads or writes a variable, which would be another behind a new line."""
-    statement = _statement(first, source)
+    statement = source.statement(first)
     own = source.assigned_name(first)
     return any(part.value == name.value and part is not own for part in names_in(statement or first))
-
-
-def _statement(node: cst.CSTNode, source: Source) -> cst.BaseSmallStatement | None:
-    return next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
 
 
 def _block(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:

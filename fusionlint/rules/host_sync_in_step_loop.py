@@ -162,8 +162,7 @@ def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
 def _is_carried_by_the_host(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     """Whether what is read is written into an array of numpy, where it stands, from which the next step starts,
     `angles[:] = rebuilt - momentum * last`: an array of jax takes no such write."""
-    statement = next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
-    match statement:
+    match source.statement(node):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(table)))]):
             carry = Carry(loop)
             return any(table in carry.behind(list(step.args), gated=True)[1] for step in steps)
@@ -250,8 +249,7 @@ def _is_a_count(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], sou
 def _is_of_a_table(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:
     """Whether the value of `node` is stored by what this loop and the one around it go over,
     `table[shots, rate] = ...`: a result for each pair of some settings."""
-    statement = next((above for above in source.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
-    match statement:
+    match source.statement(node):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
             names = {name for part in slices for name in read(part)}
             return all(_goes_over(one, names, source) for one in (loop, source.loop(loop)))

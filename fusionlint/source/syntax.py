@@ -100,6 +100,10 @@ class Syntax:
         """The innermost node of a kind around `node`."""
         return next((above for above in self.ancestors(node) if isinstance(above, kind)), None)
 
+    def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
+        """The statement that `node` is a part of, as far as it has no block of its own."""
+        return next((above for above in self.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
+
     def scope(self, node: cst.CSTNode) -> str:
         """The dotted scope that the code of `node` runs in: of a def that of its decorators and defaults."""
         return self._walk.scopes[node]

@@ -25,19 +25,33 @@ def free_name(wanted: str, node: cst.CSTNode, source: Source) -> str:
 
 def line_before(node: cst.CSTNode, text: str, source: Source) -> Edit | None:
     """The edit that writes `text` in a line before the statement of `node`, in the same block."""
+    return lines_before(node, (text,), source)
+
+
+def lines_before(node: cst.CSTNode, lines: Sequence[str], source: Source) -> Edit | None:
+    """The same, of several lines."""
     for above in source.ancestors(node):
         if isinstance(above, cst.Lambda | cst.BooleanOperation | cst.IfExp | cst.BaseComp):
             return None
         if isinstance(above, cst.BaseSmallStatement):
             line = source.parent(above)
             is_one = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-            return _before(above, text, source) if is_one and source.function(node) is not None else None
+            return _before(above, lines, source) if is_one and source.function(node) is not None else None
     return None
 
 
-def _before(statement: cst.BaseSmallStatement, text: str, source: Source) -> Edit | None:
-    edits = lines_beside(statement, source, before=[text])
+def _before(statement: cst.BaseSmallStatement, lines: Sequence[str], source: Source) -> Edit | None:
+    edits = lines_beside(statement, source, before=lines)
     return edits[0] if edits else None
+
+
+def with_comments(number: int, source: Source) -> int:
+    """The first line of the comments that stand right above line `number`, as far to the right as it; else that."""
+    line = source.line(number)
+    blanks = line[: len(line) - len(line.lstrip())]
+    while number > 1 and source.line(number - 1).startswith(f"{blanks}#"):
+        number -= 1
+    return number
 
 
 def lines_beside(

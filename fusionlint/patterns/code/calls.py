@@ -42,6 +42,11 @@ def hides_some(call: cst.Call) -> bool:
     return any(arg.star for arg in call.args)
 
 
+def said_dtype(made: cst.Call, source: Source) -> cst.BaseExpression | None:
+    """What a call that makes a new array is told of its dtype: `bool`, of `jnp.full(n, 0, bool)`."""
+    return argument(made, 2 if source.calls(made, "jax.numpy.full", "jax.numpy.full_like") else 1, "dtype")
+
+
 def has_only(call: cst.Call, positions: int, *names: str) -> bool:
     """Whether `call` has no more than `positions` positional arguments, and no keywords but `names`."""
     positional = [arg for arg in call.args if arg.keyword is None]

@@ -13,6 +13,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.before import with_comments
 from fusionlint.patterns.code.imports import Imported
 from fusionlint.patterns.code.layout import end_of
 from fusionlint.source.texts import is_notebook
@@ -51,6 +52,5 @@ def _place(node: cst.CSTNode, source: Source) -> Location | None:
     first = next((first for first, _, is_definition, *_ in source.facts.raw.statements if is_definition), None)
     if first is None or source.location(node).line < first:
         return None
-    while first > 1 and source.line(first - 1).startswith("#"):
-        first -= 1
-    return Location(source.path, first, 1, first, 1)
+    above = with_comments(first, source)
+    return Location(source.path, above, 1, above, 1)

@@ -14,6 +14,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.before import with_comments
 from fusionlint.patterns.code.helpers import helper
 from fusionlint.patterns.code.layout import end_of
 from fusionlint.source.texts import is_notebook
@@ -76,9 +77,7 @@ def _moved(function: cst.FunctionDef, around: cst.FunctionDef, static: str, sour
     head = [f"{fewer}{static}{end}"] if static else []
     empty = [end] if static else [end, end]
     text = "".join([*head, *(fewer + line[len(blanks) :] if line.strip() else line for line in lines), *empty])
-    above = _begins(around, source)
-    while above > 1 and source.line(above - 1).strip().startswith("#"):
-        above -= 1
+    above = with_comments(_begins(around, source), source)
     here = there._replace(line=above, column=1, end_line=above, end_column=1)
     is_apart = not source.line(last + 1).strip()
     return Edit(here, text), Edit(where._replace(line=first, column=1, end_line=last + 1 + is_apart, end_column=1), "")

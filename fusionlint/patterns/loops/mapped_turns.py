@@ -18,8 +18,7 @@ from fusionlint.patterns.code.imports import numpy_of_jax, vmap_of_jax
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.unpacked import assignment
-from fusionlint.patterns.loops.carry import Carry
-from fusionlint.patterns.loops.whole_turns import is_read_behind
+from fusionlint.patterns.loops.whole_turns import is_read_behind, stored_by
 from fusionlint.source.tree import Source
 
 _JOINS = ("jax.numpy.stack", "jax.numpy.array", "jax.numpy.asarray")
@@ -106,7 +105,7 @@ def _joined(values: cst.Name, source: Source) -> cst.Call | None:
 
 def _is_read_behind(loop: cst.For, source: Source) -> bool:
     """Whether something outside reads what the loop counts, or gives a name."""
-    stored = {name for write in Carry(loop).writes for name in write.names}
+    stored = stored_by(loop)
     within = (name for name in names_in(loop.body) if name.value in stored)
     written = (use.node for name in within for use in source.uses(name) if use.is_write and use.node is name)
     return is_read_behind(loop, source) or any(

@@ -66,7 +66,7 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
     """Whether a trace knows a bound: it is written out, called as a constant is, or a size."""
     match bound:
         case cst.Name(value=name):
-            if (name.isupper() and len(name) > 1) or is_static_name(bound, source) or _is_a_size(bound, source):
+            if _is_called_a_constant(name) or is_static_name(bound, source) or _is_a_size(bound, source):
                 return True
             value = source.value(bound)
             return value is not None and _is_python_s(value, source)
@@ -75,6 +75,10 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
         case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
             return True
     return constant(bound) is not None or source.calls(bound, "len")
+
+
+def _is_called_a_constant(name: str) -> bool:
+    return name.isupper() and len(name) > 1
 
 
 def _is_a_size(name: cst.Name, source: Source) -> bool:
@@ -101,7 +105,7 @@ def _is_for_all(write: Write, step: str, source: Source, *, is_apart: bool) -> b
     ):
         return False
     if not _reads(value, step):
-        is_a_constant = isinstance(value, cst.Name) and value.value.isupper() and len(value.value) > 1
+        is_a_constant = isinstance(value, cst.Name) and _is_called_a_constant(value.value)
         return is_a_constant or is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
     return is_apart and not any(map(is_whole, write.index)) and _is_one_a_step(value, step, source)
 

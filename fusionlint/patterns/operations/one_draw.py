@@ -57,7 +57,7 @@ def one_draw(draws: Sequence[Draw], name: str, source: Source) -> tuple[Edit, ..
     written = [key for key in keys if key is not None]
     bounds = [value for draw in draws for value in others_of(draw)]
     is_known = all(value is None or is_same_before(value, first, source) for value in bounds)
-    statement = next((above for above in source.ancestors(first) if isinstance(above, cst.BaseSmallStatement)), None)
+    statement = source.statement(first)
     if statement is None or not is_known or len(written) < len(draws):
         return ()
     sizes = _sizes(draws, source)

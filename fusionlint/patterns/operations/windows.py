@@ -14,9 +14,9 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import listed
-from fusionlint.patterns.code.before import free_name, line_before
+from fusionlint.patterns.code.before import free_name, lines_before
 from fusionlint.patterns.code.calls import argument, has_only
-from fusionlint.patterns.code.layout import Called, Part, end_of, named_as
+from fusionlint.patterns.code.layout import Called, Part, named_as
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_zero
@@ -74,15 +74,12 @@ def _by_name(
     call: cst.Call, array: str, axes: Sequence[_Axis], places: Mapping[int, Called], source: Source
 ) -> Window | None:
     """`x[rows[:, None], columns]`, and the lines that make both; None where no line can stand before."""
-    above = (part for part in source.ancestors(call) if isinstance(part, cst.BaseSmallStatement))
-    statement = next(above, None)
+    statement = source.statement(call)
     if len(places) < len(_NAMES) or statement is None:
         return None
     names = dict(zip(places, (free_name(name, call, source) for name in _NAMES), strict=True))
     lines = [named_as(names[place], places[place], statement, source) for place in places]
-    head = source.line(source.location(statement).line)
-    blanks = head[: source.location(statement).column - 1]
-    before = line_before(call, f"{end_of(head)}{blanks}".join(lines), source)
+    before = lines_before(call, lines, source)
     called = Called(array, _index(array, axes, names), "[]")
     return Window(called, tuple(lines), (before,)) if before is not None else None
 

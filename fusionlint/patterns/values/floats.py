@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import is_fresh
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import said_dtype
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.source.tree import Source
@@ -66,7 +66,7 @@ def _is_made(call: cst.Call, source: Source, depth: int) -> bool:
     if source.calls(call, *_MADE, *_DRAWN):
         return True
     if is_fresh(call, source):
-        said = argument(call, 2 if source.calls(call, "jax.numpy.full") else 1, "dtype")
+        said = said_dtype(call, source)
         return _FLOAT.search(dotted(said)) is not None if said is not None else source.calls(call, *_NEW)
     match call:
         case cst.Call(func=cst.Attribute(attr=cst.Name("astype")), args=[cst.Arg(value=said), *_]):

@@ -22,7 +22,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import argument, brief, hides_some
+from fusionlint.patterns.code.calls import brief, hides_some, said_dtype
 from fusionlint.patterns.loops.collected import target_names
 from fusionlint.patterns.values.array_sizes import is_of_one_axis, is_vector
 from fusionlint.patterns.values.kinds import kind
@@ -82,7 +82,7 @@ def _as_it_was(writes: Sequence[Write], source: Source) -> str:
     made = source.meant(root(writes[0]))
     if not isinstance(made, cst.Call) or not source.calls(made, *FRESH_BY_SHAPE) or hides_some(made):
         return ""
-    asked = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
+    asked = said_dtype(made, source)
     is_of_another = (
         isinstance(asked, cst.Attribute) and asked.attr.value == "dtype" and _are_all_of(asked.value, writes)
     )

@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, constant, elements, is_literal, is_whole
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import said_dtype
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
@@ -104,7 +104,7 @@ def _stack(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...
         return ()
     if any(isinstance(write.value, cst.List | cst.Tuple | cst.GeneratorExp) for write in writes):
         return ()
-    dtype = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
+    dtype = said_dtype(made, source)
     said = f", dtype={source.code(dtype)}" if dtype is not None else ""
     values = ", ".join(source.code(write.value) for write in writes if write.value is not None)
     new = array if isinstance(array, cst.Name) else None

@@ -12,7 +12,17 @@ from textwrap import dedent
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Part, Write, constant, inside, is_about, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.at import (
+    Part,
+    Write,
+    constant,
+    elements,
+    inside,
+    is_about,
+    is_fresh,
+    is_literal,
+    is_whole,
+)
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import end_of
 from fusionlint.patterns.loops.whole_turns import does_all_of_its_body, has_a_comment, is_read_behind
@@ -92,8 +102,7 @@ def _reads_only_its_place(write: Write, loop: cst.For, source: Source) -> bool:
 def _is_its_place(read: cst.Name, write: Write, source: Source) -> bool:
     match source.parent(read):
         case cst.Subscript(value=value, slice=slices) if value is read:
-            parts = [source.code(s.slice.value if isinstance(s.slice, cst.Index) else s.slice) for s in slices]
-            return parts == [source.code(part) for part in write.index]
+            return [*map(source.code, elements(slices))] == [*map(source.code, write.index)]
     return False
 
 
@@ -175,11 +184,12 @@ def _is_one_a_turn(value: cst.BaseExpression, turns: Turns, loop: cst.For, sourc
         case cst.Name(value=name):
             return name == turns.counter
         case cst.Subscript(value=cst.Name() | cst.Attribute() as table, slice=slices):
-            parts = [s.slice.value if isinstance(s.slice, cst.Index) else None for s in slices]
+            parts = elements(slices)
             if not is_the_same_each_turn(table, loop) or not _is_an_array(table, len(parts), source):
                 return False
             return all(
-                part is not None and (constant(part) is not None or _is_one_a_turn(part, turns, loop, source))
+                isinstance(part, cst.BaseExpression)
+                and (constant(part) is not None or _is_one_a_turn(part, turns, loop, source))
                 for part in parts
             )
     several = operands(value, source)
@@ -205,7 +215,7 @@ def _looked_up(part: Part, turns: Turns, jnp: str, loop: cst.For, source: Source
     """The places of all turns: of what is counted itself, or of one column of a table, `red[:n, 0]` of `red[i, 0]`."""
     match part:
         case cst.Subscript(value=cst.Name() | cst.Attribute() as table, slice=[_, _, *_] as slices):
-            parts = [s.slice.value if isinstance(s.slice, cst.Index) else s.slice for s in slices]
+            parts = elements(slices)
             counted = [isinstance(one, cst.Name) and one.value == turns.counter for one in parts]
             is_number = all(own or constant(one) is not None for own, one in zip(counted, parts, strict=True))
             if counted.count(True) != 1 or not is_number or not is_the_same_each_turn(table, loop):

@@ -28,7 +28,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
 )
 from fusionlint.patterns.code.broken import in_one_line
-from fusionlint.patterns.code.calls import argument, as_operand
+from fusionlint.patterns.code.calls import argument, as_operand, said_dtype
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
@@ -161,8 +161,7 @@ def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
 
 def _dtype(fresh: cst.Call, source: Source) -> str:
     """What a new array is said to hold, "float" of zeros of which nothing is said; "" where that is not seen."""
-    place = 2 if source.calls(fresh, "jax.numpy.full", "jax.numpy.full_like") else 1
-    said = argument(fresh, place, "dtype")
+    said = said_dtype(fresh, source)
     if said is not None:
         return source.code(said)
     return "float" if source.calls(fresh, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty") else ""

@@ -22,7 +22,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
 )
 from fusionlint.patterns.code.broken import in_one_line
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, said_dtype
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.one_number import is_a_number
@@ -93,7 +93,7 @@ def dtype_of(writes: Sequence[Write], source: Source) -> str | None:
     made = source.meant(root(writes[0]))
     if not isinstance(made, cst.Call):
         return None
-    said = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
+    said = said_dtype(made, source)
     if said is not None:
         text = source.code(said)
         is_plain = dotted(said).rpartition(".")[2] == "float32" and are_all_alike(source)

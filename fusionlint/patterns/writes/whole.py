@@ -13,8 +13,8 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, is_literal, is_whole
-from fusionlint.patterns.code.calls import argument, keyword
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, elements, is_literal, is_whole
+from fusionlint.patterns.code.calls import argument, keyword, said_dtype
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
@@ -136,7 +136,7 @@ def _sizes(shape: cst.Tuple | cst.List, source: Source) -> tuple[str, ...]:
 
 
 def _dtype(made: cst.Call, source: Source) -> str:
-    said = argument(made, 2 if source.calls(made, "jax.numpy.full") else 1, "dtype")
+    said = said_dtype(made, source)
     if said is not None:
         return source.code(said)
     if source.calls(made, *_OF_FLOATS):
@@ -171,8 +171,8 @@ def is_a_row(value: cst.BaseExpression | None, row: str, write: Write, source: S
                 return True
             return is_a_row(source.value(value), row, write, source, depth - 1)
         case cst.Subscript(value=cst.Name(value=name), slice=slices):
-            parts = [source.code(s.slice.value if isinstance(s.slice, cst.Index) else s.slice) for s in slices]
-            is_its_place = parts == [source.code(part) for part in write.index]
+            parts = [*map(source.code, elements(slices))]
+            is_its_place = parts == [*map(source.code, write.index)]
             is_of_another = len(parts) == 1 and isinstance(write.array, cst.Name) and row == f"{name}.shape[1:]"
             if is_its_place and (source.code(write.array) == name or is_of_another):
                 return True
