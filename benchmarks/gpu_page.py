@@ -155,16 +155,16 @@ def page(head: Row, rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row
     return "\n\n".join(blocks) + "\n"
 
 
-def _wrapped(*sentences: str) -> str:
+def wrapped(*sentences: str) -> str:
     return textwrap.fill(" ".join(sentences), 118, break_long_words=False, break_on_hyphens=False)
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines))
 
 
 def _opening(head: Row) -> str:
-    return _wrapped(
+    return wrapped(
         f"Measured {head['date']} on an {head['device']} with jax {head['jax']}, in a virtual machine whose",
         "host is slow to",
         "launch: a call that runs one kernel takes some 75 us there. So look at the kernels' own time, and",
@@ -180,7 +180,7 @@ def _launches(rows: Iterable[Row]) -> str:
     more = sum(seen > counted for counted, seen in both)
     fewer = len(both) - same - more
     branch = f"In {fewer} it saw fewer: of a conditional the dearest branch is counted, and another was taken."
-    return _wrapped(
+    return wrapped(
         "jax's profiler saw as many kernels and copies as fusionlint counts in the HLO in",
         f"{same} of {len(both)} programs. In {more} it saw more: a library's call, or a sort, is one",
         "instruction and several",
@@ -191,7 +191,7 @@ def _launches(rows: Iterable[Row]) -> str:
 
 def _times(rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row]]) -> Iterator[str]:
     head, reports = told
-    yield _wrapped(
+    yield wrapped(
         f"Those that `explain --target {head['target']}` reports without the device, with jax {head['jax']},",
         "over those that",
         "the kernels took on it. What the host takes to launch them comes on top, and is in neither.",
@@ -205,8 +205,8 @@ def _times(rows: Mapping[Name, Row], told: tuple[Row, Mapping[Name, Row]]) -> It
         ]
         low, middle, high = statistics.quantiles(ratios, n=4)
         lines.append((work, str(len(ratios)), f"{middle:.2f}", f"{low:.2f} to {high:.2f}"))
-    yield _table(("programs", "", "reported / measured, median", "half of them"), lines)
-    yield _wrapped(
+    yield table(("programs", "", "reported / measured, median", "half of them"), lines)
+    yield wrapped(
         "No kernel reaches the roofline that a product is taken for. Small arrays, which stay in the cache, are taken",
         "to be read from memory. A library's call is taken for its bytes; what it computes comes on top.",
     )
@@ -220,7 +220,7 @@ def _host(rows: Mapping[Name, Row], reports: Mapping[Name, Row]) -> Iterator[str
     ]
     alone = [us / launches for launches, host, us in loops if host > 0.9 * launches]
     graphs = [us / launches for launches, host, us in loops if host < 0.4 * launches]
-    yield _wrapped(
+    yield wrapped(
         "XLA records five launches or more in a row into a CUDA graph, which the host launches at once. Of",
         "the programs of",
         f"{MANY} launches or more, {len(alone)} launch nearly all of them one by one: a call takes",
@@ -239,16 +239,16 @@ def _graphs(rows: Mapping[Name, Row], of_two: Mapping[Name, Row], reports: Mappi
         if name in rows and name in reports and reports[name]["launches"] >= MANY
         if reports[name]["host_launches"] > 0.5 * reports[name]["launches"]
     }
-    yield _wrapped(
+    yield wrapped(
         f"With `XLA_FLAGS={GRAPHS_OF_TWO}` two launches are enough for a graph.",
         "Microseconds of a call without it and with it, of programs that launch most of their kernels one by one.",
         "Those that gain little have steps that are graphs anyway:",
     )
     lines = [
-        (_shown(name), _short(without), _short(with_it), f"{without / with_it:.1f}")
+        (_shown(name), short(without), short(with_it), f"{without / with_it:.1f}")
         for name, (without, with_it) in sorted(one_by_one.items(), key=lambda item: item[1][1] / item[1][0])
     ]
-    yield _table(("", "without", "with", "times as fast"), lines)
+    yield table(("", "without", "with", "times as fast"), lines)
 
 
 def _shown(name: Name) -> str:
@@ -257,7 +257,7 @@ def _shown(name: Name) -> str:
 
 
 def _loops(rows: Mapping[Name, Row]) -> Iterator[str]:
-    yield _wrapped(
+    yield wrapped(
         f"[{UNROLLED}](../{UNROLLED}): microseconds of a call (of its kernels alone), by how many steps are",
         "taken at once.",
     )
@@ -267,21 +267,21 @@ def _loops(rows: Mapping[Name, Row]) -> Iterator[str]:
         found = [rows.get((f"{UNROLLED}:{call.format(count)}", 0, "")) for count in counts]
         cells = (f"{row['us']:.0f} ({row['busy_us']:.0f})" if row else "" for row in found)
         lines.append((f"`{call.replace(', {}', '')}`", *cells))
-    yield _table(("", *map(str, counts)), lines)
+    yield table(("", *map(str, counts)), lines)
 
 
 def _others(rows: Mapping[Name, Row]) -> Iterator[str]:
-    yield _wrapped("Those of examples/. Kernels and copies, microseconds of them and of the call:")
+    yield wrapped("Those of examples/. Kernels and copies, microseconds of them and of the call:")
     quantities = ("kernels", "busy_us", "us")
-    lines = [(f"`{name[0]}`", *(_short(row[one]) for one in quantities)) for name, row in sorted(rows.items())]
-    yield _table(("", "kernels", "their time", "call"), lines)
+    lines = [(f"`{name[0]}`", *(short(row[one]) for one in quantities)) for name, row in sorted(rows.items())]
+    yield table(("", "kernels", "their time", "call"), lines)
 
 
 def _pairs(every: Sequence[Pair]) -> Iterator[str]:
     compiled = [pair for pair in every if "counted" in pair.bad]
     ratios = [ratio for pair in compiled if pair.is_claimed and (ratio := pair.ratio("busy_us")) is not None]
     less, more = sum(ratio < 0.95 for ratio in ratios), sum(ratio > 1.05 for ratio in ratios)
-    yield _wrapped(
+    yield wrapped(
         f"Of {len(ratios)} pairs of programs that a page claims to differ on a GPU, the good form's kernels",
         "take less time in",
         f"{less}, as much (within 5 %) in {len(ratios) - less - more}, and more in {more}.",
@@ -295,16 +295,16 @@ def _pairs(every: Sequence[Pair]) -> Iterator[str]:
         )
         for pair in every
     ]
-    yield _table(("page, pair", "kernels", "their time", "call", ""), lines)
+    yield table(("page, pair", "kernels", "their time", "call", ""), lines)
 
 
 def _cell(pair: Pair, quantity: str) -> str:
     if pair.ratio(quantity) is None:
         return ""
-    return f"{_short(pair.bad[quantity])} -> {_short(pair.good[quantity])}"
+    return f"{short(pair.bad[quantity])} -> {short(pair.good[quantity])}"
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     return f"{number:.0f}" if number >= 100 or number == int(number) else f"{number:.1f}"
 
 

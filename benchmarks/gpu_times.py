@@ -1,7 +1,7 @@
 """Times the bad and the good form of the rules' pages on an attached GPU, and benchmarks/unrolled.py.
 
     python benchmarks/gpu_times.py [--out benchmarks/measured/CARD.jsonl]
-    python benchmarks/gpu_times.py --out FILE [RULE]... [--spec SPEC]...
+    python benchmarks/gpu_times.py --out FILE [RULE]... [--spec SPEC]... [--exported FOLDER]
 
 Each form is a line of JSON: microseconds of a call, the kernels and copies that jax's profiler saw, and the launches
 counted in the program that XLA made; the first line says what was measured on. All are compiled first, by several
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import functools
+import gzip
 import json
 import os
 import re
@@ -28,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +38,9 @@ from typing import Any
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the processes share the device
 
 import cartpole
+import exported
 import jax
+import numpy as np
 import timing
 import unrolled
 from timing import measuring
@@ -62,6 +65,7 @@ class Form:
     call: Callable[[], Any]
     seconds: Callable[[], float]
     is_run: bool = False
+    hlo: str = ""
     times: list[float] = field(default_factory=list)
 
 
@@ -70,7 +74,8 @@ def of_program(about: dict[str, Any], program: timing.Program) -> Form:
     begin = time.perf_counter()
     compiled = program.jitted.lower(program.arrays).compile()
     about |= {"compile_s": round(time.perf_counter() - begin, 2)}
-    counted = kernels(parse(compiled.as_text()))
+    text = compiled.as_text()
+    counted = kernels(parse(text))
     moved = sum(k.launches * (k.bytes_read + k.bytes_written) for k in counted)
     about |= {"counted": launched(counted), "bytes": moved}
     arrays = program.arrays
@@ -79,15 +84,18 @@ def of_program(about: dict[str, Any], program: timing.Program) -> Form:
         return compiled(arrays)
 
     jax.block_until_ready(call())
-    return Form(about, call, functools.partial(timing.seconds, call))
+    return Form(about, call, functools.partial(timing.seconds, call), hlo=text)
 
 
 def groups(items: Sequence[str], folder: Path) -> Iterator[tuple[str, Callable[[], list[Form]]]]:
-    """What to time, and how to compile it: `page NAME NUMBER` is both forms of a pair, any other item a SPEC."""
+    """What to time, and how to compile it: `page NAME NUMBER` is both forms of a pair, `exported FOLDER NAME` what
+    stands there of that name, any other item a SPEC."""
     for item in items:
         first, _, rest = item.partition(" ")
         if first == "page":
             yield item, functools.partial(_forms, *rest.split(), folder)
+        elif first == "exported":
+            yield item, functools.partial(_exported, *rest.split())
         else:
             yield item, functools.partial(_form, item)
 
@@ -95,6 +103,29 @@ def groups(items: Sequence[str], folder: Path) -> Iterator[tuple[str, Callable[[
 def _form(spec: str) -> list[Form]:
     name = spec.removeprefix(f"{ROOT}/")
     return [of_program({"spec": name}, timing.program_of(spec))]
+
+
+def _exported(folder: str, name: str) -> list[Form]:
+    """The programs of a name, and of each but the first whether it returns the same as that; the optimized HLO is left
+    beside them."""
+    found = []
+    for one in exported.index(Path(folder))[name]:
+        form = of_program(asdict(one), exported.load(Path(folder), one))
+        with gzip.open(Path(folder, f"{one.file}.hlo.gz"), "wt", encoding="utf-8") as file:
+            file.write(form.hlo)
+        found.append(form)
+    first, *others = (jax.device_get(form.call()) for form in found)
+    for form, returned in zip(found[1:], others, strict=True):
+        form.found["same"] = _is_same(first, returned)
+    return found
+
+
+def _is_same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """But for rounding."""
+    return len(one) == len(other) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-4, atol=1e-4, equal_nan=True)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _forms(name: str, number: str, folder: Path) -> list[Form]:
@@ -238,6 +269,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rules", nargs="*", help="the pages to time; everything without any, and without --spec")
     parser.add_argument("--spec", action="append", default=[], help="a function to time")
+    parser.add_argument("--exported", type=Path, metavar="FOLDER", help="time what gpu_tried.py put there")
     parser.add_argument("--out", type=Path, help="a new file; benchmarks/measured/CARD.jsonl without it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--compiling", type=float, default=240.0, help="seconds until what is compiled is timed")
@@ -251,7 +283,9 @@ def main() -> int:
     out: Path = options.out or ROOT / "benchmarks" / "measured" / f"{card}.jsonl"
     out.write_text("", encoding="utf-8")
     _write(out, {"device": kind, "jax": jax.__version__, "date": f"{date.today():%Y-%m-%d}"})
-    if options.rules or options.spec:
+    if options.exported:
+        items = [f"exported {options.exported} {name}" for name in exported.index(options.exported)]
+    elif options.rules or options.spec:
         items = items_of(options.rules, options.spec)
     else:
         items = items_of(sorted(path.stem for path in pages_folder().glob("*.md")), [*unrolled.specs(), *examples()])

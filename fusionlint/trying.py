@@ -27,7 +27,7 @@ from fusionlint.trials import Trial
 
 
 @dataclass(frozen=True, slots=True)
-class _Variant:
+class Variant:
     """Fixes, and the files as they are with them, by their resolved paths."""
 
     fixes: tuple[Finding, ...]
@@ -47,11 +47,11 @@ def tried(
     that gains most first. Where several do no harm the last is of those together, if that gains: of those that gain, or
     with others that make a difference only then. Each compilation has `timeout` seconds; `on_start` is told how many
     there will be, and gives what is called as each of them ends. Nothing is written."""
-    variants = [*_variants([finding] for finding in found)]
+    variants = [*variants_of([finding] for finding in found)]
     alone = [*_compiled(variants, report, job, target, timeout, executor, on_start)]
     alone.sort(key=lambda trial: -trial.gain)
     groups = _groups(alone)
-    joined = [*_compiled([*_variants(groups)], report, job, target, timeout, executor, on_start)]
+    joined = [*_compiled([*variants_of(groups)], report, job, target, timeout, executor, on_start)]
     return (*alone, *_best(joined))
 
 
@@ -96,8 +96,8 @@ def _is_compiled(finding: Finding, report: Report) -> bool:
     return any(first <= where.end_line and where.line <= last for first, last in report.lines.get(where.path, ()))
 
 
-def _variants(groups: Iterable[Sequence[Finding]]) -> Iterator[_Variant]:
-    """Each group applied at once, but for what overlaps an earlier one; none of what cannot be applied."""
+def variants_of(groups: Iterable[Sequence[Finding]]) -> Iterator[Variant]:
+    """Each group of fixes applied at once, but for what overlaps an earlier one; none of what cannot be applied."""
     for group in groups:
         chosen = fixes(group, unsafe=True)
         kept = [one for one in group if one.suggestion in chosen]
@@ -108,11 +108,11 @@ def _variants(groups: Iterable[Sequence[Finding]]) -> Iterator[_Variant]:
                 break
             texts[str(Path(path).resolve())] = decode_source(after)
         else:
-            yield _Variant(tuple(kept), texts)
+            yield Variant(tuple(kept), texts)
 
 
 def _compiled(
-    variants: Sequence[_Variant],
+    variants: Sequence[Variant],
     report: Report,
     job: Job,
     target: Target,

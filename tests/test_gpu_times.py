@@ -4,6 +4,7 @@ No GPU is needed: a CPU is timed, and what a GPU was measured to do is read from
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import os
@@ -129,3 +130,24 @@ def test_the_page_in_docs_is_what_the_figures_say(gpu_page: ModuleType, tmp_path
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "gpu.md").read_text() == (ROOT / "docs" / "gpu.md").read_text(), "run benchmarks/gpu_page.py"
+
+
+def test_a_fix_is_timed_beside_what_it_was_and_what_the_page_says(tmp_path: Path) -> None:
+    """As on a GPU, but exported for a CPU, where it can run here."""
+    env, folder, out = {**os.environ, "JAX_PLATFORMS": "cpu"}, tmp_path / "exported", tmp_path / "out"
+    for command in (
+        ["gpu_tried.py", "export", str(folder), "roll-then-set", "choice-of-two", "--platform", "cpu"],
+        ["gpu_times.py", "--exported", str(folder), "--out", str(out), "--processes", "1"],
+    ):
+        program, *rest = command
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "benchmarks" / program), *rest], env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()[1:]]
+    rolled = {line["form"]: line for line in lines if line["of"] == "roll-then-set.1"}
+    assert rolled["fixed"]["same"]
+    assert rolled["good"]["same"]
+    assert rolled["bad"]["counted"] > rolled["fixed"]["counted"] == rolled["good"]["counted"]
+    assert not next(line for line in lines if line["file"] == "choice-of-two.0.fixed")["same"]  # other draws
+    assert "HloModule" in gzip.decompress((folder / "roll-then-set.1.fixed.hlo.gz").read_bytes()).decode()
