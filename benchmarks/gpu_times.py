@@ -54,6 +54,7 @@ ROOT = Path(__file__).parents[1]
 ROUNDS, SECONDS = 30, 0.15  # a form is timed so often at most, and so long
 LONG = 2.0  # seconds: a call that takes longer is not traced
 TRACED = 3  # calls that the profiler sees
+AT_ONCE = 4  # programs that are compared with one that is the same for many
 APART_NS = 1.5e6  # between two calls of those: nothing runs
 
 
@@ -88,8 +89,8 @@ def of_program(about: dict[str, Any], program: timing.Program) -> Form:
 
 
 def groups(items: Sequence[str], folder: Path) -> Iterator[tuple[str, Callable[[], list[Form]]]]:
-    """What to time, and how to compile it: `page NAME NUMBER` is both forms of a pair, `exported FOLDER NAME` what
-    stands there of that name, any other item a SPEC."""
+    """What to time, and how to compile it: `page NAME NUMBER` is both forms of a pair, `exported FOLDER NAME FILE...`
+    programs that stand there and the first of their name, any other item a SPEC."""
     for item in items:
         first, _, rest = item.partition(" ")
         if first == "page":
@@ -105,18 +106,19 @@ def _form(spec: str) -> list[Form]:
     return [of_program({"spec": name}, timing.program_of(spec))]
 
 
-def _exported(folder: str, name: str) -> list[Form]:
-    """The programs of a name, and of each but the first whether it returns the same as that; the optimized HLO is left
-    beside them."""
+def _exported(folder: str, name: str, *files: str) -> list[Form]:
+    """The first program of a name, and some more, and of each of these whether it returns the same as that; the
+    optimized HLO is left beside them."""
     found = []
-    for one in exported.index(Path(folder))[name]:
-        form = of_program(asdict(one), exported.load(Path(folder), one))
+    first, *others = exported.index(Path(folder))[name]
+    for one in [first, *(other for other in others if other.file in files)]:
+        form = of_program(asdict(one) | {"beside": files[0]}, exported.load(Path(folder), one))
         with gzip.open(Path(folder, f"{one.file}.hlo.gz"), "wt", encoding="utf-8") as file:
             file.write(form.hlo)
         found.append(form)
-    first, *others = (jax.device_get(form.call()) for form in found)
-    for form, returned in zip(found[1:], others, strict=True):
-        form.found["same"] = _is_same(first, returned)
+    as_it_is, *returned = (jax.device_get(form.call()) for form in found)
+    for form, one in zip(found[1:], returned, strict=True):
+        form.found["same"] = _is_same(as_it_is, one)
     return found
 
 
@@ -258,6 +260,13 @@ def items_of(pages: Sequence[str], specs: Sequence[str]) -> list[str]:
     return found + list(specs)
 
 
+def items_in(folder: Path) -> Iterator[str]:
+    """The programs of a folder, few at a time: what they are compared with is timed in turns with them."""
+    for name, (_, *others) in exported.index(folder).items():
+        for i in range(0, len(others), AT_ONCE):
+            yield " ".join(("exported", str(folder), name, *(one.file for one in others[i : i + AT_ONCE])))
+
+
 def examples() -> list[str]:
     """CartPole's rollouts, and Freeway where gymnax is installed."""
     freeway = ROOT / "examples" / "freeway" / "step.py"
@@ -284,7 +293,7 @@ def main() -> int:
     out.write_text("", encoding="utf-8")
     _write(out, {"device": kind, "jax": jax.__version__, "date": f"{date.today():%Y-%m-%d}"})
     if options.exported:
-        items = [f"exported {options.exported} {name}" for name in exported.index(options.exported)]
+        items = list(items_in(options.exported))
     elif options.rules or options.spec:
         items = items_of(options.rules, options.spec)
     else:
