@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise, starmap
 from typing import NamedTuple, TypeAlias
 
 import libcst as cst
@@ -16,12 +18,13 @@ from fusionlint.source.tree import Source
 # A long file shows how long its own are, but for those of texts and comments.
 _WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
-# The first block of a file that is moved to the right by two.
-_BY_TWO = regex(r"  ((def|return|if|for|with)\b|\w+ = )")
+# The head of a def or class of the file's own level, and where it ends, perhaps lines later.
+_DEF, _ENDS = regex(r"(async +)?def +\w|class +\w+ *[:(\[]"), regex(r":\s*(#.*)?$")
 _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
 _BLANKS = regex(r"[ \t]*")
-_UNITS = ("  ", "    ", "\t")
-_CLOSES, _OPERATORS = frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
+_BLOCK = "    "
+_UNITS = ("  ", _BLOCK, "\t")
+_OPENS, _CLOSES, _OPERATORS = frozenset("([{"), frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
 # What goes over several lines with the blanks that they begin with.
 _TEXTS = ('"""', "'''", "\\\n", "\\\r\n")
 
@@ -68,9 +71,8 @@ def in_place_of(node: cst.CSTNode, called: Part, source: Source) -> Edit:
     """`called` for `node`: in one line, or, where that would be too long, broken at its brackets."""
     where = source.location(node)
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
-    within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
-    unit = within.removeprefix(_blanks(line))
-    style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
+    within = _hang(line, source.line(where.line + 1)) if where.end_line > where.line else ""
+    style = _Style(within or hang_of(source), end_of(line), width(source))
     is_inside = bool(getattr(node, "lpar", ())) or not isinstance(
         source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr
     )
@@ -83,16 +85,38 @@ def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> st
     own where it would be too long."""
     line = source.line(source.location(node).line)
     blanks = _blanks(line)
-    unit = _unit(line, source)
     before = len(blanks) + len(name) + len(" = ")
-    return f"{name} = {_Style(unit, end_of(line), width(source)).laid_out(called, blanks, before, 0, Stands.OPEN)}"
+    style = _Style(hang_of(source), end_of(line), width(source))
+    return f"{name} = {style.laid_out(called, blanks, before, 0, Stands.OPEN)}"
 
 
-def _unit(line: str, source: Source) -> str:
-    """What a block of the file is further to the right than the one around it."""
-    if line.startswith("\t"):
-        return "\t"
-    return "  " if any(map(_BY_TWO.match, source.pieces.lines)) else "    "
+def step_of(source: Source) -> str:
+    """What a block of the file is further to the right than the one around it, as its first def or class shows."""
+    lines = iter(source.pieces.lines)
+    for line in lines:
+        if _DEF.match(line):
+            if not _ENDS.search(line):
+                next(filter(_ENDS.search, lines), "")
+            step = _blanks(next(filter(str.strip, lines), ""))
+            if step in _UNITS:
+                return step
+    return _BLOCK
+
+
+def hang_of(source: Source) -> str:
+    """What the lines within a bracket are further to the right than the one that opens it, as most of the file are:
+    four where blocks are moved by two, as a rule."""
+    hangs = Counter(starmap(_hang, pairwise(source.pieces.lines)))
+    del hangs[""]
+    step = step_of(source)
+    return max(hangs, key=hangs.__getitem__, default=step if step == "\t" else _BLOCK)
+
+
+def _hang(line: str, behind: str) -> str:
+    """How much further to the right a line begins than the one before it, which ends by opening a bracket."""
+    code = line.rstrip()
+    hang = _blanks(behind).removeprefix(_blanks(line)) if code[-1:] in _OPENS and behind.strip() else ""
+    return hang if hang in _UNITS else ""
 
 
 def width(source: Source) -> int:
@@ -105,7 +129,7 @@ def width(source: Source) -> int:
 
 
 class _Style(NamedTuple):
-    """What one block is further to the right than the one around it, how lines end, and how long they may be."""
+    """What lines within a bracket are further to the right than its own, how lines end, and how long they may be."""
 
     unit: str
     end: str
