@@ -24,7 +24,6 @@ from fusionlint.patterns.code.at import (
     elements,
     inside,
     is_fresh,
-    is_literal,
     is_whole,
 )
 from fusionlint.patterns.code.broken import in_one_line
@@ -35,9 +34,8 @@ from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.values.floats import are_all_alike, is_float
-from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.masks import is_mask
-from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.one_number import is_one_number, is_written_out
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.counted import counted_once
@@ -179,7 +177,7 @@ def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
     may_be_float = array.dtype.rpartition(".")[2] in ("", "float32") and are_all_alike(source)
     if may_be_float and (is_float(value, source) or _is_of_the_array(value, write, source)):
         return True
-    if not _is_written_out(value):
+    if not is_written_out(value):
         return False
     if not array.dtype and (_is_no_truth(value) or is_float(root(write), source)):
         return True
@@ -205,12 +203,6 @@ def _is_of_the_array(value: cst.BaseExpression | None, write: Write, source: Sou
     element = source.value(inner) if isinstance(inner, cst.Name) else inner
     is_not = isinstance(value, cst.UnaryOperation) and not isinstance(value.operator, cst.Minus)
     return isinstance(element, cst.Subscript) and not is_not and source.code(element.value) == dotted(root(write))
-
-
-def _is_written_out(value: cst.BaseExpression | None) -> bool:
-    """Whether this is one number, or truth value, and no list of some."""
-    brackets = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis, cst.Imaginary)
-    return is_literal(value) and not any(isinstance(part, brackets) for part in inside(value or cst.Ellipsis()))
 
 
 def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) -> str | None:
@@ -325,7 +317,7 @@ def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
     text = in_one_line(source.code(value))
     if value.lpar and "\n" in text:
         text = f"({text})"
-    if _is_written_out(value) or is_a_number(value, source) or kind(value, source) == "scalar":
+    if is_one_number(value, source):
         return text
     if told_apart == [*range(len(told_apart))]:
         return _with_all(write, text, source)
