@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, starmap
@@ -9,14 +10,14 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
-from fusionlint.finding import Edit
+from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.broken import Lines, Stands, in_one_line
 from fusionlint.source.tree import Source
 
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
-# A long file shows how long its own are, but for those of texts and comments.
-_WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
+# A long file shows how long its own are, but for those of texts and comments, and one in so many that was let pass.
+_WIDE, _NARROWEST, _WIDEST, _MANY, _FEW = 100, 79, 120, 100, 200
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
 # The head of a def or class of the file's own level, and where it ends, perhaps lines later.
 _DEF, _ENDS = regex(r"(async +)?def +\w|class +\w+ *[:(\[]"), regex(r":\s*(#.*)?$")
@@ -70,14 +71,45 @@ def quoted(text: str, source: Source) -> str:
 def in_place_of(node: cst.CSTNode, called: Part, source: Source) -> Edit:
     """`called` for `node`: in one line, or, where that would be too long, broken at its brackets."""
     where = source.location(node)
+    is_all = isinstance(source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr)
+    within = _hang(source.line(where.line), source.line(where.line + 1)) if where.end_line > where.line else ""
+    brackets = getattr(node, "lpar", ())
+    if is_all and len(brackets) == 1 and (around := _with_brackets(where, source)) is not None:
+        text = _laid_out(called, around, Stands.OPEN, within, source)
+        if _is_an_expression(text):
+            return Edit(around, text)
+    stands = Stands.OPEN if is_all and not brackets else Stands.BEHIND
+    return Edit(where, _laid_out(called, where, stands, within, source))
+
+
+def _laid_out(called: Part, where: Location, stands: Stands, within: str, source: Source) -> str:
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
-    within = _hang(line, source.line(where.line + 1)) if where.end_line > where.line else ""
     style = _Style(within or hang_of(source), end_of(line), width(source))
-    is_inside = bool(getattr(node, "lpar", ())) or not isinstance(
-        source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr
-    )
-    stands = Stands.BEHIND if is_inside else Stands.OPEN
-    return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
+    return style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands)
+
+
+def _with_brackets(where: Location, source: Source) -> Location | None:
+    """The same with the brackets right around it; None where something else, a comment say, stands between."""
+    first, last = where.line, where.end_line
+    before, behind = source.line(first)[: where.column - 1], source.line(last)[where.end_column - 1 :]
+    while first > 1 and not before.strip():
+        first, before = first - 1, source.line(first - 1)
+    while not behind.strip() and last < len(source.pieces.lines):
+        last, behind = last + 1, source.line(last + 1)
+    opened, closed = before.rstrip(), behind.lstrip()
+    if not opened.endswith("(") or not closed.startswith(")"):
+        return None
+    end = len(source.line(last)) - len(closed) + 1
+    return where._replace(line=first, column=len(opened), end_line=last, end_column=end + 1)
+
+
+def _is_an_expression(text: str) -> bool:
+    """Whether code needs no brackets around it, be it of several lines."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
@@ -120,11 +152,12 @@ def _hang(line: str, behind: str) -> str:
 
 
 def width(source: Source) -> int:
-    """How long lines may be: as the longest of a long file are, within what formatters have them be."""
+    """How long lines may be: as the longest of a long file are but for a few, within what formatters have them be."""
     lines = source.pieces.lines
     if len(lines) < _MANY:
         return _WIDE
-    longest = max((len(line.rstrip()) for line in lines if not _TEXT.search(line)), default=0)
+    lengths = sorted(len(line.rstrip()) for line in lines if not _TEXT.search(line))
+    longest = lengths[-1 - len(lengths) // _FEW] if lengths else 0
     return min(max(longest, _NARROWEST), _WIDEST)
 
 

@@ -43,6 +43,7 @@ from fusionlint.patterns.writes.into_new import axes_of, filled_with
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.places import meant
+from fusionlint.patterns.writes.plain_parts import has_one_axis
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -142,7 +143,7 @@ def _axes_seen(array: cst.BaseExpression, source: Source) -> int | None:
     said = axes_said(array, source) if isinstance(array, cst.Name) else None
     if said is not None and not any(axis[:1] in ("*", ".") for axis in said):
         return len(said)
-    return 2 if is_matrix(array, source) else None
+    return 2 if is_matrix(array, source) else 1 if has_one_axis(array, source) else None
 
 
 def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
