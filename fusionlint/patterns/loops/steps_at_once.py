@@ -22,6 +22,7 @@ from fusionlint.patterns.code.at import (
 )
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.rewritten import rewritten
 from fusionlint.patterns.loops.one_each import Turn, is_one_each_turn
@@ -66,7 +67,7 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
     """Whether a trace knows a bound: it is written out, called as a constant is, or a size."""
     match bound:
         case cst.Name(value=name):
-            if _is_called_a_constant(name) or is_static_name(bound, source) or _is_a_size(bound, source):
+            if is_called_constant(name) or is_static_name(bound, source) or _is_a_size(bound, source):
                 return True
             value = source.value(bound)
             return value is not None and _is_python_s(value, source)
@@ -75,10 +76,6 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
         case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
             return True
     return constant(bound) is not None or source.calls(bound, "len")
-
-
-def _is_called_a_constant(name: str) -> bool:
-    return name.isupper() and len(name) > 1
 
 
 def _is_a_size(name: cst.Name, source: Source) -> bool:
@@ -103,7 +100,7 @@ def _is_for_all(write: Write, step: str, source: Source, *, is_apart: bool) -> b
         step,
         lambda part: not reads(part, step),
         lambda part: is_one_number(part, source),
-        lambda table, _: _is_an_array(table, source),
+        lambda table, places: places == 1 and _is_an_array(table, source),
     )
     if value is None or not all(
         is_whole(part) or (isinstance(part, cst.BaseExpression) and is_one_each_turn(part, turn, source))
@@ -111,7 +108,7 @@ def _is_for_all(write: Write, step: str, source: Source, *, is_apart: bool) -> b
     ):
         return False
     if turn.is_the_same(value):
-        is_a_constant = isinstance(value, cst.Name) and _is_called_a_constant(value.value)
+        is_a_constant = isinstance(value, cst.Name) and is_called_constant(value.value)
         return is_a_constant or is_one_number(value, source)
     return is_apart and not any(map(is_whole, write.index)) and is_one_each_turn(value, turn, source)
 
