@@ -18,6 +18,7 @@ from fusionlint.source.tree import Source
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
 # A long file shows how long its own are, but for those of texts and comments, and one in so many that was let pass.
 _WIDE, _NARROWEST, _WIDEST, _MANY, _FEW = 100, 79, 120, 100, 200
+_LIMITS = (88, 100)
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
 # The head of a def or class of the file's own level, and where it ends, perhaps lines later.
 _DEF, _ENDS = regex(r"(async +)?def +\w|class +\w+ *[:(\[]"), regex(r":\s*(#.*)?$")
@@ -152,13 +153,13 @@ def _hang(line: str, behind: str) -> str:
 
 
 def width(source: Source) -> int:
-    """How long lines may be: as the longest of a long file are but for a few, within what formatters have them be."""
+    """How long lines may be: as the longest of a long file are, but for a few beyond what most formatters leave."""
     lines = source.pieces.lines
     if len(lines) < _MANY:
         return _WIDE
-    lengths = sorted(len(line.rstrip()) for line in lines if not _TEXT.search(line))
-    longest = lengths[-1 - len(lengths) // _FEW] if lengths else 0
-    return min(max(longest, _NARROWEST), _WIDEST)
+    lengths = [len(line.rstrip()) for line in lines if not _TEXT.search(line)]
+    most = next((most for most in _LIMITS if sum(length > most for length in lengths) <= len(lengths) // _FEW), _WIDEST)
+    return max(min(max(lengths, default=0), most), _NARROWEST)
 
 
 class _Style(NamedTuple):
