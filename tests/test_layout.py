@@ -162,3 +162,47 @@ def test_a_module_may_come_by_way_of_another_file(imported: str) -> None:
 def test_blank_lines_go_with_the_lines_before_them() -> None:
     code = "@jax.jit\ndef f(x: jax.Array, a: float):\n    y = x.at[0].mul(a)\n\n    y = y.at[0].add(1)\n    return y\n"
     assert fixed("chained-at-set", code).endswith(":\n    y = x.at[0].set(x[0] * a + 1)\n    return y\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "step", "hang"),
+    [
+        ("def g(x):\n  y = jnp.sin(\n      x)\n  return jnp.cos(\n      y)\n", "  ", "    "),
+        ("def g(x):\n  y = jnp.sin(\n    x)\n  return jnp.cos(\n    y)\n", "  ", "  "),
+        ("def g(x):\n  return x\n", "  ", "    "),
+        ('def g(x):\n    """Of one number\n\n  x = 2 say\n    """\n    return x\n', "    ", "    "),
+    ],
+)
+def test_lines_within_a_bracket_hang_as_those_of_the_file_do(before: str, step: str, hang: str) -> None:
+    code = f"{before}\n\ndef f(x, {LONG}):\n{step}return jnp.select([x < 0], [{LONG}], {LONG} + 1)\n"
+    within = f"{step}{hang}"
+    assert fixed("select-or-piecewise", code).endswith(
+        f"{step}return jnp.where(\n{within}x < 0,\n{within}{LONG},\n{within}{LONG} + 1,\n{step})\n"
+    )
+
+
+@pytest.mark.parametrize("head", ["def g(x):", "def g(\n      x,\n) -> int:", "class G(\n    object\n):  # numbers"])
+def test_a_function_that_is_added_has_the_blocks_of_the_file(head: str) -> None:
+    code = f"{head}\n  y = 1\n\n\ndef f(a, xs, ys):\n  return jax.jit(jax.vmap(lambda x: jnp.interp(x, xs, ys)))(a)\n"
+    assert 'def _interp(x, xp, fp):\n  """' in fixed("default-searchsorted", code)
+
+
+def test_brackets_around_what_needs_none_go() -> None:
+    rolled = "jnp.roll(h['past'], 1)\n        .at[:1]\n        .set(q)"
+    code = f"def f(h, q):\n    h = (\n        {rolled}\n    )\n    return h\n"
+    assert fixed("roll-then-set", code) == (
+        "def f(h, q):\n    h = jnp.concatenate([jnp.full_like(h['past'][:1], q), h['past'][:-1]])\n    return h\n"
+    )
+
+
+def test_brackets_with_a_comment_stay() -> None:
+    rolled = "jnp.roll(h['past'], 1).at[:1].set(q)"
+    code = f"def f(h, q):\n    h = (  # the last comes first\n        {rolled}\n    )\n    return h\n"
+    assert "h = (  # the last comes first\n        jnp.concatenate(" in fixed("roll-then-set", code)
+
+
+def test_a_line_or_two_that_are_too_long_say_nothing_of_the_others() -> None:
+    long = f"    y = x + {LONG}_and_more_than_that_{LONG}\n"
+    code = "def g(x):\n" + "    y = x\n" * 900 + long + "\n\n"
+    code += f"def f(x, {LONG}):\n    return jnp.select([x < 0], [{LONG}], x)\n"
+    assert fixed("select-or-piecewise", code).endswith(f"(\n        x < 0,\n        {LONG},\n        x,\n    )\n")

@@ -11,13 +11,11 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, indexed_by, inside, names_read
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand
-from fusionlint.patterns.code.functions import parameters
+from fusionlint.patterns.code.at import constant, indexed_by
+from fusionlint.patterns.code.calls import as_argument, as_operand
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import is_same_before, lines_between
 from fusionlint.patterns.code.same import is_same_at
-from fusionlint.patterns.code.unpacked import assigned, unpacked
 from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
 from fusionlint.patterns.operations.sort import (
     SORTS,
@@ -31,14 +29,13 @@ from fusionlint.patterns.operations.sort import (
     reads_of,
     sorting,
 )
+from fusionlint.patterns.operations.taken import is_a_share, is_at_most, is_of_a_leaf, keeps_its_own_size
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.first_states import makes_the_first_state
-from fusionlint.patterns.runs.options import as_given, default_of
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
-from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -55,9 +52,6 @@ _SHORT = 16
 _PAIRS = {(False, True): 0, (True, True): 1, (False, False): 3, (True, False): 4}
 # Of one row of 100 or 512 values an H100 takes as many launches and bytes by `top_k`; of 1024 a third of the bytes.
 _LONG_ROW = 1000
-# What is sorted is seldom made in more steps than this.
-_VALUES = 4
-_SIZE = regex(r"(^|_)(pop)?(size|capacity)$")
 _MASK = regex(r"(^|[_.])(\w*mask|valid|is_\w+|\w+_map)$")
 _REPEATS = ("jax.numpy.repeat", "jax.numpy.tile")
 _TOP_KS = ("jax.lax.top_k", "jax.lax.approx_max_k")
@@ -80,18 +74,18 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     ends = {one.end for one in taken}
     if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
         return
-    if is_one_of_several(node, source, *_TOP_KS) or _keeps_its_own_size(made, counted[0].count, source):
+    if is_one_of_several(node, source, *_TOP_KS) or keeps_its_own_size(made, counted[0].count, source):
         return
     if makes_the_first_state(node, source):
         return
-    if any(one.is_single and _is_of_a_leaf(one.count, source) for one in counted):
+    if any(one.is_single and is_of_a_leaf(one.count, source) for one in counted):
         return  # one value can be read at a place that is computed, but `top_k` has to know how many it takes
-    if all(_is_a_share(one.count, source) for one in counted):
+    if all(is_a_share(one.count, source) for one in counted):
         return
     if all(one.length == 1 for one in taken) and _is_nothing_beside(node, made, source):
         return
     most = _most(counted)
-    is_short = _is_at_most(_SHORT, most.count, source)
+    is_short = is_at_most(_SHORT, most.count, source)
     if is_of_float64(node, source) and not ("smallest" in ends and is_short):
         return
     shown = source.code(most.count) if most.count is not None else "k"
@@ -171,88 +165,6 @@ def _most(counted: list[Taken]) -> Taken:
     numbers = [constant(one.count) for one in counted if one.count is not None]
     known = [number for number in numbers if number is not None]
     return counted[known.index(max(known))] if len(known) == len(counted) else counted[0]
-
-
-def _keeps_its_own_size(made: Sorted, count: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether those that survive are chosen from what there is and something new, `concatenate([self.x, new])`, and
-    are `self.size` again: nearly all of them, of which `top_k` is a sort as well."""
-    match count:
-        case cst.Attribute(value=cst.Name(owner), attr=cst.Name(name)) if _SIZE.search(name):
-            return _joins_what_is_held(made.array, owner, source)
-    return False
-
-
-def _is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _VALUES) -> bool:
-    """Whether as many are read as are a part of all, `int(0.1 * x.size)`: of so many `top_k` is a sort, too."""
-    if isinstance(count, cst.Name) and depth:
-        value = source.value(count)
-        return value is not None and _is_a_share(value, source, depth - 1)
-    if isinstance(count, cst.Call) and source.calls(count, "max", "min"):
-        return any(_is_a_share(arg.value, source, depth) for arg in count.args)
-    parts = list(inside(count)) if count is not None else []
-    is_part = any(
-        isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply | cst.Divide | cst.FloorDivide)
-        for part in parts
-    )
-    parts += [source.meant(part) for part in parts if isinstance(part, cst.Name)]  # size, of `size = x.shape[0]`
-    return is_part and any(_is_a_size(part, source) for each in parts for part in (each, *_subscripted(each)))
-
-
-def _subscripted(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
-    """x.shape, of `x.shape[0]`."""
-    return (node.value,) if isinstance(node, cst.Subscript) else ()
-
-
-def _is_of_a_leaf(count: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether a number is computed of what a `jax.tree.map` hands the function around: leaves of trees are arrays."""
-    function = source.function(count) if count is not None else None
-    if count is None or not isinstance(function, cst.FunctionDef):
-        return False
-    mapped = (argument(call, 0, "f") for call in source.calls_of(TREE_MAPS) if isinstance(call, cst.Call))
-    is_mapped = any(isinstance(one, cst.Name) and one.value == function.name.value for one in mapped)
-    return is_mapped and not {name.value for name in names_read(count)}.isdisjoint(
-        each.name.value for each in parameters(function)
-    )
-
-
-def _is_at_most(limit: int, count: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether no more are read, by what is written, given a name, or the default of a parameter or a field."""
-    match count:
-        case cst.Name():
-            count = as_given(count, source)
-        case cst.Attribute(attr=cst.Name(field)):
-            count = default_of(field, count, source)
-    number = constant(count) if count is not None else None
-    return number is not None and number <= limit
-
-
-def _is_a_size(node: cst.CSTNode, source: Source) -> bool:
-    match node:
-        case cst.Attribute(attr=cst.Name("size" | "shape")):
-            return True
-        case cst.Call():
-            return source.calls(node, "len", "jax.numpy.size")
-    return False
-
-
-def _joins_what_is_held(node: cst.BaseExpression, owner: str, source: Source, depth: int = _VALUES) -> bool:
-    """Whether `node` is made of an attribute of `owner` with something behind it, as far as can be seen."""
-    for part in inside(node):
-        if isinstance(part, cst.Call) and source.calls(part, "jax.numpy.concatenate"):
-            listed = part.args[0].value if part.args else None
-            joined = listed.elements if isinstance(listed, cst.Tuple | cst.List) else ()
-            if any(dotted(one.value).startswith(f"{owner}.") for one in joined):
-                return True
-    if depth == 0:
-        return False
-    made = (_made(name, source) for name in names_read(node))
-    return any(one is not None and _joins_what_is_held(one, owner, source, depth - 1) for one in made)
-
-
-def _made(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What gave `name` its value, alone or with others: `_, novelty = scores(fitness)`."""
-    written = source.written(name)
-    return None if written is None else assigned(written, source) or unpacked(written, source)
 
 
 def _is_read_again(cuts: list[cst.CSTNode], source: Source) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
-from fusionlint.patterns.code.elementwise import is_worked_on, operands
+from fusionlint.patterns.code.elementwise import atoms, is_worked_on, operands
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -90,7 +90,7 @@ def _cut(part: cst.BaseExpression, along: int, source: Source) -> _Cut | None:
     others = [other for other in reads if other is not read and source.code(other.value) == array]
     if any(source.code(other) != source.code(read) for other in others):
         return None
-    if _is_one_wide(columns) and any(kind(leaf, source) == "array" for leaf in _leaves(part, source)):
+    if _is_one_wide(columns) and any(kind(leaf, source) == "array" for leaf in _others(part, source)):
         return None  # a column may be spread by what it meets
     return _Cut(array, columns, read, is_changed=part is not read, is_known=source.calls(part, *_FILLS))
 
@@ -113,13 +113,9 @@ def _is_said(value: cst.BaseExpression) -> bool:
     return is_literal(value) or (isinstance(inner, cst.Attribute) and inner.attr.value in ("inf", "nan", "pi"))
 
 
-def _leaves(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+def _others(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]:
     """What elementwise work reads but for subscripts."""
-    found = operands(node, source)
-    if found is None and not isinstance(node, cst.Subscript) and not source.calls(node, *_FILLS):
-        yield node
-    for each in found or ():
-        yield from _leaves(each, source)
+    return [one for one in atoms(node, source) if not isinstance(one, cst.Subscript) and not source.calls(one, *_FILLS)]
 
 
 def _is_one_wide(columns: cst.Slice) -> bool:
@@ -209,7 +205,7 @@ def _is_steep(work: cst.BaseExpression, source: Source) -> bool:
 
 def _is_beside(work: cst.BaseExpression, cut: _Cut, source: Source) -> bool:
     """Whether something beside the columns goes into the work on them that may be as wide as they are."""
-    leaves = list(_leaves(work, source)) if cut.is_changed else []
+    leaves = _others(work, source) if cut.is_changed else []
     reads = [read for read in _read(work, source) if source.code(read.value) != cut.array]
     return bool(reads) or any(kind(leaf, source) != "scalar" for leaf in leaves)
 

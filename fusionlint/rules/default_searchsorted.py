@@ -11,12 +11,11 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
-from fusionlint.patterns.code.helpers import helper
-from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.runs.often import runs_often
@@ -45,22 +44,7 @@ _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 # What makes a table of many points, where a module has one.
 _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|load|loadtxt|genfromtxt)$")
-_METHOD = 'method="scan_unrolled"'
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
-_INTERPOLATES = "_interp"
-# Compiled as `jnp.interp` is, for who calls it by itself.
-_INTERPOLATION = (
-    "@jax.jit",
-    f"def {_INTERPOLATES}(x, xp, fp):",
-    '    """`jnp.interp`, with a search that is no loop on the device."""',
-    "    x, xp, fp = jnp.asarray(x), jnp.asarray(xp), jnp.asarray(fp)",
-    f'    i = jnp.searchsorted(xp, x, side="right", {_METHOD})',
-    "    i = jnp.clip(i, 1, xp.shape[0] - 1)",
-    "    width = xp[i] - xp[i - 1]",
-    "    slope = (fp[i] - fp[i - 1]) / jnp.where(width == 0, 1, width)",
-    "    y = fp[i - 1] + slope * (x - xp[i - 1])",
-    "    return jnp.where(x < xp[0], fp[0], jnp.where(x > xp[-1], fp[-1], y))",
-)
 _PARTIAL = "functools.partial"
 _HANDS = (*VMAPS, *JIT, _PARTIAL)
 _NAMES = tuple(name.rpartition(".")[2] for name in (*_SEARCHES, _INTERP))
@@ -85,7 +69,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         f"the default method {_IN_A_LOOP}",
-        write=f"{source.code(node.func)}(..., {_METHOD})",
+        write=f"{source.code(node.func)}(..., {UNROLLED})",
         edits=_edits(node, source),
         safe=True,
     )
@@ -108,13 +92,13 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         before, behind = _same_searches(node, source)
         if before:
             return  # XLA makes one loop of all, which is told there
-        search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {_METHOD})"
+        search = f"{beside(node.func, 'searchsorted', source) or 'jnp.searchsorted'}(..., {UNROLLED})"
         once = f", once for the {len(behind) + 1} that look up the same" if behind else ""
         yield source.finding(
             node,
             f"`interp` {_IN_A_LOOP}",
             write=f"under a jit {search}{once}, and the line between the two neighbours, as on the page",
-            edits=_written_out([node, *behind], source),
+            edits=written_out([node, *behind], source),
             pair=1 if is_hot else 3,
         )
 
@@ -157,7 +141,7 @@ def searched_in_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
     """What crosses memory in the loop of a search."""
     if searched_for(barrier, module) != "search":
         return None
-    return f"jnp.searchsorted(..., {_METHOD}): the same search without a loop"
+    return f"jnp.searchsorted(..., {UNROLLED}): the same search without a loop"
 
 
 @rule.barrier(pair=1)
@@ -165,19 +149,19 @@ def interpolated_by_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
     """What crosses memory in the loop by which jnp.interp searches."""
     if searched_for(barrier, module) != "interp":
         return None
-    return f"write jnp.interp out around jnp.searchsorted(..., {_METHOD}): by itself it searches in a loop"
+    return f"write jnp.interp out around jnp.searchsorted(..., {UNROLLED}): by itself it searches in a loop"
 
 
 def _with_method(node: cst.Call, search: cst.BaseExpression, source: Source) -> str:
     if source.calls(node, _PARTIAL):
-        return f"{source.code(node.func)}({source.code(search)}, ..., {_METHOD})"
+        return f"{source.code(node.func)}({source.code(search)}, ..., {UNROLLED})"
     return f"{_given_two(search, source)} in its place"
 
 
 def _given_two(search: cst.BaseExpression, source: Source) -> str:
     """A function of what is looked through and looked up."""
     first, second = ("x", "bins") if (source.qualified_name(search) or "").endswith("digitize") else ("a", "v")
-    return f"lambda {first}, {second}: {source.code(search)}({first}, {second}, {_METHOD})"
+    return f"lambda {first}, {second}: {source.code(search)}({first}, {second}, {UNROLLED})"
 
 
 def _edits_of(
@@ -247,21 +231,6 @@ def _is_most_of_it(node: cst.Call, source: Source) -> bool:
     )
 
 
-def _written_out(nodes: Sequence[cst.Call], source: Source) -> tuple[Edit, ...]:
-    """Calls of a function of the file that does what `interp` does, and searches without a loop."""
-    jnp, given = source.alias_at(nodes[0], "jax.numpy"), ("x", "xp", "fp")
-    jax = imported("jax", nodes[0], source)
-    if jnp is None or jax is None:
-        return ()
-    if not all(has_only(node, 3, *given) and len(node.args) == len(given) for node in nodes):
-        return ()
-    lines = [line.replace("jnp.", f"{jnp}.").replace("@jax.", f"@{jax.name}.") for line in _INTERPOLATION]
-    made = helper(_INTERPOLATES, lines, nodes[0], source)
-    if made is None:
-        return ()
-    return (*jax.edits, *made.edits, *(source.replace(node.func, made.name) for node in nodes))
-
-
 def _same_searches(node: cst.Call, source: Source) -> tuple[bool, list[cst.Call]]:
     """Whether a call before `node` looks up the same points in the same table, and those behind it that do."""
     function = source.function(node)
@@ -314,4 +283,4 @@ def _is_for_numpy(node: cst.Call, source: Source) -> bool:
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:
-    return () if holds_comment(node) else (added(node, quoted(_METHOD, source), source),)
+    return () if holds_comment(node) else (added(node, quoted(UNROLLED, source), source),)

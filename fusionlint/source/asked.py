@@ -19,8 +19,9 @@ ByPath: TypeAlias = "Mapping[str, tuple[str, ...]]"
 # In place of a path: who calls what is called so, what a function of the whole project (`of_project`) says, and what
 # all files have of a kind.
 CALLERS, ANSWER, EVERYWHERE = "()", "*", "/"
-# The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called.
-METHODS, DECORATORS, CALLS = "methods", "decorators", "calls"
+# The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called,
+# what is imported.
+METHODS, DECORATORS, CALLS, IMPORTS = "methods", "decorators", "calls", "imports"
 # In place of a name: what a file has by `from module import *`, and all that it calls.
 STARS, ITS_CALLS = "*", "()"
 

@@ -14,12 +14,13 @@ import libcst as cst
 from fusionlint.finding import Finding, Problem, Suggestion
 from fusionlint.source.check import Result
 from fusionlint.source.deep import refuse_what_is_too_deep
-from fusionlint.source.fix import apply, fixes, split_lines
+from fusionlint.source.fix import apply, fixes, lines_of, split_lines
 from fusionlint.source.judging import check_text
 from fusionlint.source.quietly import quietly
 from fusionlint.source.read import as_older
 from fusionlint.source.scope import Scope
 from fusionlint.source.texts import is_notebook, text_of
+from fusionlint.source.unread import imports_left
 from fusionlint.source.world import World
 
 # Which of the findings in a file's text are to be fixed.
@@ -84,7 +85,7 @@ def fix_text(
         chosen = fixes(choose(findings, data) if choose else findings, unsafe=unsafe)
         if not chosen:
             break
-        after = rewritten(path, data, chosen)
+        after = rewritten(path, data, [*chosen, _of_all(path, data, chosen, world)])
         if after is None:  # one of them breaks the file: the others are good without it
             chosen = [one for one in chosen if rewritten(path, data, [one]) is not None]
             after = rewritten(path, data, chosen)
@@ -93,6 +94,14 @@ def fix_text(
         data, count = after, count + len(chosen)
         findings = check_text(data, path, scope, world)
     return Fixed(path, before, data, count, len(choose(findings, data) if choose else findings))
+
+
+def _of_all(path: str, data: bytes, chosen: Sequence[Suggestion], world: World) -> Suggestion:
+    """What several fixes together leave without a reader, and none of them by itself."""
+    edits = [edit for one in chosen for edit in one.edits]
+    is_known = len(chosen) > 1 and path in world.project.files
+    left = imports_left(path, "".join(lines_of(data)), edits, world.project) if is_known else ()
+    return Suggestion("", tuple(edit for edit in left if edit not in edits))
 
 
 def rewritten(path: str, data: bytes, chosen: Sequence[Suggestion]) -> bytes | None:

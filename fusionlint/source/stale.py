@@ -21,6 +21,7 @@ from fusionlint.source.asked import (
     CALLS,
     DECORATORS,
     EVERYWHERE,
+    IMPORTS,
     ITS_CALLS,
     METHODS,
     Asked,
@@ -95,7 +96,7 @@ def _said_otherwise(path: str, before: Raw, now: Raw) -> Iterator[Asked]:
     """What the facts of a file say otherwise."""
     old, new = _by_name(before), _by_name(now)
     yield from ((path, name) for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls)):
+    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls), (IMPORTS, _imports)):
         if of(before) != of(now):
             yield EVERYWHERE, kind
 
@@ -123,6 +124,10 @@ def _methods(raw: Raw) -> Any:
 
 def _decorators(raw: Raw) -> Any:
     return {scope: decorators for scope, (_, decorators, *_) in raw.functions.items() if decorators}
+
+
+def _imports(raw: Raw) -> Any:
+    return {(name, bound) for names in raw.bindings.values() for name, bound in names.items() if bound[0] == "import"}
 
 
 def _calls(raw: Raw) -> list[tuple[Any, ...]]:

@@ -17,6 +17,7 @@ from fusionlint.source.edited import are_apart, bound_by, names_in, with_names
 from fusionlint.source.meanings import Meanings
 from fusionlint.source.places import At, Place
 from fusionlint.source.traced import Context, is_idle
+from fusionlint.source.unread import imports_left
 
 # A name that is no attribute.
 _NAME = regex(r"(?<![\w.])[A-Za-z_]\w*")
@@ -105,6 +106,7 @@ class Source(Meanings):
             where = where._replace(end_line=end.end_line, end_column=end.end_column)
         if edits and not (self._is_sure(node, where, edits) and self._can_make(node, edits)):
             edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
+        edits += tuple(imports_left(self.path, "".join(self.pieces.lines), edits, self.project)) if edits else ()
         suggestion = Suggestion(with_names(write), edits, safe) if write is not None else None
         return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
 

@@ -14,6 +14,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import at_write, inside, is_none, listed
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.functions import Function, function_named, result_of
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -98,9 +99,7 @@ def is_handed_on(node: cst.BaseExpression) -> bool:
     match node:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
             # FALSE and True are constants, which take part in the choice like anything computed.
-            return (
-                name not in ("True", "False", "None") and not (name.isupper() and len(name) > 1) and bool(dotted(node))
-            )
+            return name not in ("True", "False", "None") and not is_called_constant(name) and bool(dotted(node))
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return bool(elements) and all(is_handed_on(element.value) for element in elements)
         case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]):

@@ -217,3 +217,8 @@ def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:
         case _:
             for child in children(node):
                 yield from names_read(child)
+
+
+def reads(node: cst.CSTNode, name: str) -> bool:
+    """Whether `node` reads a variable of that name."""
+    return any(read.value == name for read in names_read(node))

@@ -40,7 +40,7 @@ class _Bracket(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """What one block is further to the right than the one around it, how lines end, and how long they may be."""
+    """What lines within a bracket are further to the right than its own, how lines end, and how long they may be."""
 
     unit: str
     end: str

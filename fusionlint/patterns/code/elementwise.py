@@ -82,9 +82,20 @@ def operands(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpre
             return iter((left, *(target.comparator for target in comparisons)))
         case cst.Call(args=args) if is_elementwise(node, source):
             return (arg.value for arg in args if arg.keyword is None)
+        case cst.Call(func=cst.Attribute(value=value, attr=cst.Name("clip")), args=args):
+            return iter((value, *(arg.value for arg in args)))
         case cst.Call(func=cst.Attribute(value=value, attr=cst.Name(method))) if method in _METHODS:
             return iter((value,))
     return None
+
+
+def atoms(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What elementwise work is computed from in the end; `node` itself, where it is none."""
+    several = operands(node, source)
+    if several is None:
+        yield node
+    for one in several or ():
+        yield from atoms(one, source)
 
 
 def ends(node: cst.CSTNode, source: Source, depth: int = 8) -> Iterator[cst.CSTNode]:

@@ -7,29 +7,24 @@ where it has it already; None where the name means something else, or the node m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.lazily import regex
 from fusionlint.patterns.code.before import with_comments
 from fusionlint.patterns.code.imports import Imported
-from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.code.layout import end_of, step_of
 from fusionlint.source.texts import is_notebook
 from fusionlint.source.tree import Source
 
 _STEP = "    "
-_STEPS = (_STEP, "  ", "\t")
-_OPENS = regex(r"(def|class|if|for|with|try)\b.*:\s*$")
-_BLANKS = regex(r"[ \t]+(?=\S)")
 
 
 def helper(name: str, lines: Sequence[str], node: cst.CSTNode, source: Source) -> Imported | None:
     """What code at `node` may call the function of these lines, which go four blanks deeper with each block."""
     if is_notebook(source.path):
         return None  # whose cells run in any order
-    end, step = end_of(source.line(1)), _step(source)
+    end, step = end_of(source.line(1)), step_of(source)
     text = "".join(f"{line.replace(_STEP, step)}{end}" for line in lines)
     if text in "".join(source.pieces.lines):
         return Imported(name)
@@ -37,14 +32,6 @@ def helper(name: str, lines: Sequence[str], node: cst.CSTNode, source: Source) -
     if where is None or any(name in bound for bound in source.facts.bindings.values()):
         return None
     return Imported(name, (Edit(where, f"{text}{end}{end}"),))
-
-
-def _step(source: Source) -> str:
-    """What a block of the file goes to the right, as its first one does."""
-    lines = source.pieces.lines
-    behind = (line for before, line in pairwise(lines) if _OPENS.match(before))
-    steps = (found.group() for line in behind if (found := _BLANKS.match(line)))
-    return next((step for step in steps if step in _STEPS), _STEP)
 
 
 def _place(node: cst.CSTNode, source: Source) -> Location | None:

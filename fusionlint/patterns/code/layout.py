@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise, starmap
 from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
-from fusionlint.finding import Edit
+from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.broken import Lines, Stands, in_one_line
 from fusionlint.source.tree import Source
 
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
-# A long file shows how long its own are, but for those of texts and comments.
-_WIDE, _NARROWEST, _WIDEST, _MANY = 100, 79, 120, 100
+# A long file shows how long its own are, but for those of texts and comments, and one in so many that was let pass.
+_WIDE, _NARROWEST, _WIDEST, _MANY, _FEW = 100, 79, 120, 100, 200
+_LIMITS = (88, 100)
 _TEXT = regex(r"#|[\"']{3}|[\"'][^\"']{30}")
-# The first block of a file that is moved to the right by two.
-_BY_TWO = regex(r"  ((def|return|if|for|with)\b|\w+ = )")
+# The head of a def or class of the file's own level, and where it ends, perhaps lines later.
+_DEF, _ENDS = regex(r"(async +)?def +\w|class +\w+ *[:(\[]"), regex(r":\s*(#.*)?$")
 _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
 _BLANKS = regex(r"[ \t]*")
-_UNITS = ("  ", "    ", "\t")
-_CLOSES, _OPERATORS = frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
+_BLOCK = "    "
+_UNITS = ("  ", _BLOCK, "\t")
+_OPENS, _CLOSES, _OPERATORS = frozenset("([{"), frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
 # What goes over several lines with the blanks that they begin with.
 _TEXTS = ('"""', "'''", "\\\n", "\\\r\n")
 
@@ -67,15 +72,45 @@ def quoted(text: str, source: Source) -> str:
 def in_place_of(node: cst.CSTNode, called: Part, source: Source) -> Edit:
     """`called` for `node`: in one line, or, where that would be too long, broken at its brackets."""
     where = source.location(node)
+    is_all = isinstance(source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr)
+    within = _hang(source.line(where.line), source.line(where.line + 1)) if where.end_line > where.line else ""
+    brackets = getattr(node, "lpar", ())
+    if is_all and len(brackets) == 1 and (around := _with_brackets(where, source)) is not None:
+        text = _laid_out(called, around, Stands.OPEN, within, source)
+        if _is_an_expression(text):
+            return Edit(around, text)
+    stands = Stands.OPEN if is_all and not brackets else Stands.BEHIND
+    return Edit(where, _laid_out(called, where, stands, within, source))
+
+
+def _laid_out(called: Part, where: Location, stands: Stands, within: str, source: Source) -> str:
     line, rest = source.line(where.line), source.line(where.end_line)[where.end_column - 1 :].rstrip()
-    within = _blanks(source.line(where.line + 1)) if where.end_line > where.line else ""
-    unit = within.removeprefix(_blanks(line))
-    style = _Style(unit if unit in _UNITS else _unit(line, source), end_of(line), width(source))
-    is_inside = bool(getattr(node, "lpar", ())) or not isinstance(
-        source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr
-    )
-    stands = Stands.BEHIND if is_inside else Stands.OPEN
-    return source.replace(node, style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands))
+    style = _Style(within or hang_of(source), end_of(line), width(source))
+    return style.laid_out(called, _blanks(line), where.column - 1, len(rest), stands)
+
+
+def _with_brackets(where: Location, source: Source) -> Location | None:
+    """The same with the brackets right around it; None where something else, a comment say, stands between."""
+    first, last = where.line, where.end_line
+    before, behind = source.line(first)[: where.column - 1], source.line(last)[where.end_column - 1 :]
+    while first > 1 and not before.strip():
+        first, before = first - 1, source.line(first - 1)
+    while not behind.strip() and last < len(source.pieces.lines):
+        last, behind = last + 1, source.line(last + 1)
+    opened, closed = before.rstrip(), behind.lstrip()
+    if not opened.endswith("(") or not closed.startswith(")"):
+        return None
+    end = len(source.line(last)) - len(closed) + 1
+    return where._replace(line=first, column=len(opened), end_line=last, end_column=end + 1)
+
+
+def _is_an_expression(text: str) -> bool:
+    """Whether code needs no brackets around it, be it of several lines."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
@@ -83,29 +118,52 @@ def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> st
     own where it would be too long."""
     line = source.line(source.location(node).line)
     blanks = _blanks(line)
-    unit = _unit(line, source)
     before = len(blanks) + len(name) + len(" = ")
-    return f"{name} = {_Style(unit, end_of(line), width(source)).laid_out(called, blanks, before, 0, Stands.OPEN)}"
+    style = _Style(hang_of(source), end_of(line), width(source))
+    return f"{name} = {style.laid_out(called, blanks, before, 0, Stands.OPEN)}"
 
 
-def _unit(line: str, source: Source) -> str:
-    """What a block of the file is further to the right than the one around it."""
-    if line.startswith("\t"):
-        return "\t"
-    return "  " if any(map(_BY_TWO.match, source.pieces.lines)) else "    "
+def step_of(source: Source) -> str:
+    """What a block of the file is further to the right than the one around it, as its first def or class shows."""
+    lines = iter(source.pieces.lines)
+    for line in lines:
+        if _DEF.match(line):
+            if not _ENDS.search(line):
+                next(filter(_ENDS.search, lines), "")
+            step = _blanks(next(filter(str.strip, lines), ""))
+            if step in _UNITS:
+                return step
+    return _BLOCK
+
+
+def hang_of(source: Source) -> str:
+    """What the lines within a bracket are further to the right than the one that opens it, as most of the file are:
+    four where blocks are moved by two, as a rule."""
+    hangs = Counter(starmap(_hang, pairwise(source.pieces.lines)))
+    del hangs[""]
+    step = step_of(source)
+    return max(hangs, key=hangs.__getitem__, default=step if step == "\t" else _BLOCK)
+
+
+def _hang(line: str, behind: str) -> str:
+    """How much further to the right a line begins than the one before it, which ends by opening a bracket."""
+    code = line.rstrip()
+    hang = _blanks(behind).removeprefix(_blanks(line)) if code[-1:] in _OPENS and behind.strip() else ""
+    return hang if hang in _UNITS else ""
 
 
 def width(source: Source) -> int:
-    """How long lines may be: as the longest of a long file are, within what formatters have them be."""
+    """How long lines may be: as the longest of a long file are, but for a few beyond what most formatters leave."""
     lines = source.pieces.lines
     if len(lines) < _MANY:
         return _WIDE
-    longest = max((len(line.rstrip()) for line in lines if not _TEXT.search(line)), default=0)
-    return min(max(longest, _NARROWEST), _WIDEST)
+    lengths = [len(line.rstrip()) for line in lines if not _TEXT.search(line)]
+    most = next((most for most in _LIMITS if sum(length > most for length in lengths) <= len(lengths) // _FEW), _WIDEST)
+    return max(min(max(lengths, default=0), most), _NARROWEST)
 
 
 class _Style(NamedTuple):
-    """What one block is further to the right than the one around it, how lines end, and how long they may be."""
+    """What lines within a bracket are further to the right than its own, how lines end, and how long they may be."""
 
     unit: str
     end: str

@@ -16,18 +16,19 @@ from fusionlint.patterns.code.at import (
     Write,
     constant,
     inside,
-    is_literal,
     is_whole,
     names_read,
+    reads,
 )
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, has_only
-from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.rewritten import rewritten
+from fusionlint.patterns.loops.one_each import Turn, is_one_each_turn
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
-from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.one_number import is_one_number
 from fusionlint.source.tree import Source
 
 
@@ -66,7 +67,7 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
     """Whether a trace knows a bound: it is written out, called as a constant is, or a size."""
     match bound:
         case cst.Name(value=name):
-            if _is_called_a_constant(name) or is_static_name(bound, source) or _is_a_size(bound, source):
+            if is_called_constant(name) or is_static_name(bound, source) or _is_a_size(bound, source):
                 return True
             value = source.value(bound)
             return value is not None and _is_python_s(value, source)
@@ -75,10 +76,6 @@ def _is_python_s(bound: cst.BaseExpression, source: Source) -> bool:
         case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
             return True
     return constant(bound) is not None or source.calls(bound, "len")
-
-
-def _is_called_a_constant(name: str) -> bool:
-    return name.isupper() and len(name) > 1
 
 
 def _is_a_size(name: cst.Name, source: Source) -> bool:
@@ -99,29 +96,21 @@ def _is_for_all(write: Write, step: str, source: Source, *, is_apart: bool) -> b
     """Whether a write says the same of an array of all steps: one place on each axis, and one number for each of them,
     or for all."""
     value = write.value
+    turn = Turn(
+        step,
+        lambda part: not reads(part, step),
+        lambda part: is_one_number(part, source),
+        lambda table, places: places == 1 and _is_an_array(table, source),
+    )
     if value is None or not all(
-        is_whole(part) or (isinstance(part, cst.BaseExpression) and _is_one_a_step(part, step, source))
+        is_whole(part) or (isinstance(part, cst.BaseExpression) and is_one_each_turn(part, turn, source))
         for part in write.index
     ):
         return False
-    if not _reads(value, step):
-        is_a_constant = isinstance(value, cst.Name) and _is_called_a_constant(value.value)
-        return is_a_constant or is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
-    return is_apart and not any(map(is_whole, write.index)) and _is_one_a_step(value, step, source)
-
-
-def _is_one_a_step(value: cst.BaseExpression, step: str, source: Source) -> bool:
-    """Whether a value is worked out, number by number, of the number of the step, and of what arrays hold there."""
-    if not _reads(value, step):
-        return is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
-    match value:
-        case cst.Name():
-            return True
-        case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
-            is_one_place = not isinstance(place, cst.Tuple) and _is_one_a_step(place, step, source)
-            return not _reads(table, step) and _is_an_array(table, source) and is_one_place
-    several = operands(value, source)
-    return several is not None and all(_is_one_a_step(one, step, source) for one in several)
+    if turn.is_the_same(value):
+        is_a_constant = isinstance(value, cst.Name) and is_called_constant(value.value)
+        return is_a_constant or is_one_number(value, source)
+    return is_apart and not any(map(is_whole, write.index)) and is_one_each_turn(value, turn, source)
 
 
 def _is_an_array(table: cst.BaseExpression, source: Source) -> bool:
@@ -131,7 +120,3 @@ def _is_an_array(table: cst.BaseExpression, source: Source) -> bool:
     is_plain = not any(isinstance(part, cst.Call) for part in inside(table))
     names = [*names_read(table)]
     return is_plain and all(source.facts.bound("", name.value) is None for name in names) and bool(names)
-
-
-def _reads(node: cst.CSTNode, step: str) -> bool:
-    return any(name.value == step for name in names_read(node))

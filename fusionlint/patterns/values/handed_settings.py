@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.source.facts import NOTHING, Call, Function, Value
 from fusionlint.source.names import JIT
@@ -23,7 +24,7 @@ from fusionlint.source.tree import Source
 SETTING = regex(
     r"^_?(config|cfg|conf|hparams|settings|consts?|constants|flags|args|static|static_\w+|\w+_(config|cfg|settings))$"
 )
-# What no array is called, where it is a word in capitals: a constant.
+# What an array may be called, in capitals.
 _LETTERS = 2
 _MAKES_NUMBERS = frozenset(("int", "bool", "str", "len", "isinstance", "hasattr"))
 # A caller's caller is seldom further away than this.
@@ -32,7 +33,7 @@ _DEPTH = 4
 
 def is_constant(name: str) -> bool:
     """Whether a name, without what it is a field of, is written as constants are: `BC_PERIODIC`."""
-    return name.isupper() and len(name) > _LETTERS
+    return is_called_constant(name, longest_matrix=_LETTERS)
 
 
 def is_handed_settings(project: Project, place: Place, parameter: str, depth: int = _DEPTH) -> bool:

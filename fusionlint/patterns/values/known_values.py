@@ -24,6 +24,7 @@ from fusionlint.patterns.code.at import (
     takes_all,
 )
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.unpacked import assigned, put, unpacked
 from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.counts import is_counted, is_counted_on
@@ -236,7 +237,7 @@ class Reader(NamedTuple):
         if name.value not in self.sizes and value is not None:
             # A list that begins empty is filled by what nobody sees here.
             return not _is_empty(value) and self.is_known(value, depth - 1)
-        if name.value in self.sizes or (name.value.isupper() and len(name.value) > 1):
+        if name.value in self.sizes or is_called_constant(name.value):
             return True
         written = self.source.written(name)
         if written is None:
@@ -305,8 +306,8 @@ def _is_of_a_class(said: Sequence[str]) -> bool:
     """`Node.GOAL`, a constant of a class, and `cells.EARTH`, a word in capitals: a matrix has a letter or two."""
     *_, owner, constant = ["", *said]
     if owner[:1].isupper():
-        return constant.isupper() and len(constant) > 1
-    return constant.isupper() and len(constant) > _LETTERS and owner != "self"
+        return is_called_constant(constant)
+    return is_called_constant(constant, longest_matrix=_LETTERS) and owner != "self"
 
 
 def _is_static(written: cst.Name, source: Source) -> bool:

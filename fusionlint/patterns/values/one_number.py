@@ -8,8 +8,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, is_literal
+from fusionlint.patterns.code.at import constant, inside, is_literal
 from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -22,6 +23,7 @@ _OF_PYTHON = ("int", "float", "len")
 _TYPES = tuple(
     f"jax.numpy.{name}" for name in ("int8", "int16", "int32", "int64", "uint8", "float32", "asarray", "array")
 )
+_NO_NUMBER = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis, cst.Imaginary)
 # A name seldom stands for more names than this.
 _DEPTH = 3
 
@@ -58,6 +60,16 @@ def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _
                 source.calls(value, *_TYPES) and is_a_number(one, source, depth)
             )
     return is_literal(value) and isinstance(value, cst.Integer | cst.Float)
+
+
+def is_written_out(value: cst.BaseExpression | None) -> bool:
+    """Whether this is one number, or truth value, that is written out, and no list of some."""
+    return value is not None and is_literal(value) and not any(isinstance(part, _NO_NUMBER) for part in inside(value))
+
+
+def is_one_number(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is written out, or seen to be one number, of an array or of Python."""
+    return is_written_out(value) or is_a_number(value, source) or kind(value, source) == "scalar"
 
 
 def is_scalar_literal(node: cst.BaseExpression, source: Source) -> bool:

@@ -5,12 +5,10 @@ In: expressions of a Source. Unknown is another shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from fusionlint.patterns.code.at import constant, elements, inside, is_literal, is_new_axis, is_whole
-from fusionlint.patterns.code.elementwise import is_elementwise
+from fusionlint.patterns.code.elementwise import atoms, is_elementwise
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.source.tree import Source
@@ -104,28 +102,16 @@ def _are_made_alike(one: cst.BaseExpression, other: cst.BaseExpression, source: 
     arguments but for such."""
     if isinstance(one, cst.Call) and isinstance(other, cst.Call) and not is_elementwise(one, source):
         return _are_called_alike(one, other, source, depth)
-    atoms, others = [*_atoms(one, source)], [*_atoms(other, source)]
-    if not atoms or not others or atoms == [one] or others == [other]:
+    arrays, others = _arrays(one, source), _arrays(other, source)
+    if not arrays or not others or arrays == [one] or others == [other]:
         return False
-    pairs = ((atoms, others), (others, atoms))
+    pairs = ((arrays, others), (others, arrays))
     return all(any(are_of_one_shape(a, b, source, depth - 1) for b in there) for here, there in pairs for a in here)
 
 
-def _atoms(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
-    """What elementwise arithmetic is made of, but for numbers."""
-    match node:
-        case cst.BinaryOperation(left=left, operator=operator, right=right) if not isinstance(
-            operator, cst.MatrixMultiply
-        ):
-            yield from _atoms(left, source)
-            yield from _atoms(right, source)
-        case cst.UnaryOperation(expression=inner):
-            yield from _atoms(inner, source)
-        case cst.Call(args=given) if is_elementwise(node, source) and given:
-            for arg in given:
-                yield from _atoms(arg.value, source)
-        case _ if not is_literal(node) and not is_a_number(node, source):
-            yield node
+def _arrays(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]:
+    """What elementwise work is made of, but for numbers."""
+    return [one for one in atoms(node, source) if not is_literal(one) and not is_a_number(one, source)]
 
 
 def _are_called_alike(one: cst.Call, other: cst.Call, source: Source, depth: int) -> bool:

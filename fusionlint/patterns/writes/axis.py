@@ -24,6 +24,7 @@ from fusionlint.patterns.code.at import (
     names_in,
 )
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
 from fusionlint.patterns.writes.chain import root
@@ -236,7 +237,7 @@ def _is_known(place: Part, source: Source) -> bool:
             place = value
     match place:
         case cst.Name(value=name):
-            return (name.isupper() and len(name) > 1) or is_static_name(place, source)
+            return is_called_constant(name) or is_static_name(place, source)
         case cst.Attribute():
             names = [node.value for node in names_in(place)]
             return any(LAYOUT.search(name) for name in names[1:]) or names[-1].isupper()

@@ -16,7 +16,7 @@ from fusionlint.patterns.code.at import Write, constant, elements, is_literal, i
 from fusionlint.patterns.code.calls import said_dtype
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.one_number import is_one_number
 from fusionlint.patterns.values.same_shape import are_of_one_shape, has_an_axis
 from fusionlint.patterns.writes.advice import Form
 from fusionlint.patterns.writes.axis import is_called_an_array
@@ -126,10 +126,10 @@ def _indices(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, .
     codes = [source.code(value) for value in values]
     one = len({*codes}) == 1
     is_all = axes_of(begun_with(writes[0], source), source) == len(writes[0].index)
-    are_rows = not any(_is_one_number(value, source) for value in values) and (
+    are_rows = not any(is_one_number(value, source) for value in values) and (
         all(_is_a_row(value, source) for value in values) or _are_alike(values, source)
     )
-    if not is_all and not are_rows and not (one and _is_one_number(values[0], source)):
+    if not is_all and not are_rows and not (one and is_one_number(values[0], source)):
         return ()
     if not one and methods == {"set"} and not never_meet(writes, source):
         return ()
@@ -165,10 +165,6 @@ def _is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH)
         case cst.BinaryOperation(left=left, right=right):
             return all(_is_one_place(side, source, depth - 1) for side in (left, right))
     return False
-
-
-def _is_one_number(value: cst.BaseExpression, source: Source) -> bool:
-    return is_literal(value) or is_a_number(value, source) or kind(value, source) == "scalar"
 
 
 def _stacked(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
@@ -252,7 +248,7 @@ def _joined(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ..
 
 def _are_of_one_kind(values: Sequence[cst.BaseExpression], codes: Sequence[str], method: str, source: Source) -> bool:
     """Whether two values are a name, and that with a minus."""
-    if method != "add" or len(values) != 2 or any(_is_one_number(value, source) for value in values):
+    if method != "add" or len(values) != 2 or any(is_one_number(value, source) for value in values):
         return False
     plain = {code.removeprefix("-").strip() for code in codes}
     return len(plain) == 1 and len({*codes}) == 2 and plain.pop().isidentifier()

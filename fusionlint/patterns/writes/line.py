@@ -12,9 +12,9 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import Part, Write, constant, is_static, is_whole, names_read
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.writes.interleaved import starts_of
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 _LONG = 30
 
@@ -61,6 +61,8 @@ def is_known(part: Part, cuts: set[str]) -> bool:
     """Whether Python knows where this is: what is written out, every slice and what they are cut at, `1 + n` beside
     `1 : 1 + n`, and what is called as constants are."""
     match part:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)) if name.isupper() and len(dotted(part)) > 1:
+        case cst.Name(value=name) if is_called_constant(name):
+            return True
+        case cst.Attribute(attr=cst.Name(name)) if name.isupper():
             return True
     return is_static(part) or isinstance(part, cst.Slice) or cuts.issuperset(name.value for name in names_read(part))

@@ -20,14 +20,13 @@ from fusionlint.patterns.code.at import (
     inside,
     is_about,
     is_fresh,
-    is_literal,
     is_whole,
 )
-from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import end_of
+from fusionlint.patterns.loops.one_each import Turn, is_one_each_turn
 from fusionlint.patterns.loops.whole_turns import does_all_of_its_body, has_a_comment, is_read_behind
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.one_number import is_a_number
+from fusionlint.patterns.values.one_number import is_one_number
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop import Piecewise
@@ -114,7 +113,7 @@ def _one_value(found: Piecewise, turns: Turns, loop: cst.For, jnp: str, source: 
         return None
     if not is_the_same_each_turn(write.value, loop) or write.method not in ("set", "add", "min", "max"):
         return None
-    if not (_is_number(write.value, source) or all(not is_whole(part) for part in write.index)):
+    if not (is_one_number(write.value, source) or all(not is_whole(part) for part in write.index)):
         return None
     if is_read_behind(loop, source) or any(isinstance(node, cst.Call) for part in write.index for node in inside(part)):
         return None
@@ -156,59 +155,42 @@ def _counted_at_once(
 def _is_for_all(write: Write, turns: Turns, loop: cst.For, source: Source) -> bool:
     """Whether a write says the same of an array of all turns: each takes places of its own, one on each axis, and the
     value is one number for each, or for all."""
-    value = write.value
+    value, turn = write.value, _turn(turns, loop, source)
     if value is None or write.method not in ("set", "add", "min", "max"):
         return False
     own = [part for part in write.index if not is_the_same_each_turn(part, loop)]
     same = [part for part in write.index if part not in own]
     if not all(is_whole(p) or (isinstance(p, cst.BaseExpression) and is_one_for_sure(p, source)) for p in same):
         return False
-    if not own or not all(isinstance(p, cst.BaseExpression) and _is_one_a_turn(p, turns, loop, source) for p in own):
+    if not own or not all(isinstance(p, cst.BaseExpression) and is_one_each_turn(p, turn, source) for p in own):
         return False
-    if is_the_same_each_turn(value, loop) and (_is_number(value, source) or not any(map(is_whole, same))):
+    if is_the_same_each_turn(value, loop) and (is_one_number(value, source) or not any(map(is_whole, same))):
         return True
     is_apart = any(isinstance(p, cst.BaseExpression) and is_one_each(p, turns.counter, source) for p in own)
-    if (write.method == "set" and not is_apart) or not _is_one_a_turn(value, turns, loop, source):
+    if (write.method == "set" and not is_apart) or not is_one_each_turn(value, turn, source):
         return False
     begun = begun_with(write, source)
     is_an_element = is_fresh(root(begun), source) and axes_of(begun, source) == len(write.index)
     return is_an_element and not any(map(is_whole, write.index))
 
 
-def _is_one_a_turn(value: cst.BaseExpression, turns: Turns, loop: cst.For, source: Source) -> bool:
-    """Whether a value is worked out, number by number, of what counts the turns, of what arrays hold there, `a[i]`, and
-    of numbers that all turns have."""
-    if is_the_same_each_turn(value, loop):
-        return is_one_for_sure(value, source) or _is_number(value, source)
-    match value:
-        case cst.Name(value=name):
-            return name == turns.counter
-        case cst.Subscript(value=cst.Name() | cst.Attribute() as table, slice=slices):
-            parts = elements(slices)
-            if not is_the_same_each_turn(table, loop) or not _is_an_array(table, len(parts), source):
-                return False
-            return all(
-                isinstance(part, cst.BaseExpression)
-                and (constant(part) is not None or _is_one_a_turn(part, turns, loop, source))
-                for part in parts
-            )
-    several = operands(value, source)
-    return several is not None and all(_is_one_a_turn(one, turns, loop, source) for one in several)
+def _turn(turns: Turns, loop: cst.For, source: Source) -> Turn:
+    return Turn(
+        turns.counter,
+        lambda part: is_the_same_each_turn(part, loop),
+        lambda part: is_one_for_sure(part, source) or is_one_number(part, source),
+        lambda table, places: _is_an_array(table, places, source),
+    )
 
 
-def _is_an_array(table: cst.Name | cst.Attribute, parts: int, source: Source) -> bool:
+def _is_an_array(table: cst.BaseExpression, places: int, source: Source) -> bool:
     """Whether an array of jax takes the place of the name: no list takes two places, and what numpy makes is mostly a
     constant of the file."""
+    if not isinstance(table, cst.Name | cst.Attribute):
+        return False
     seen = kind(table, source)
     is_local = isinstance(table, cst.Attribute) or source.facts.bound("", table.value) is None
-    return seen == "array" or (seen is None and parts > 1 and is_local)
-
-
-def _is_number(value: cst.BaseExpression, source: Source) -> bool:
-    brackets = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis)
-    return is_a_number(value, source) or (
-        is_literal(value) and not any(isinstance(node, brackets) for node in inside(value))
-    )
+    return seen == "array" or (seen is None and places > 1 and is_local)
 
 
 def _looked_up(part: Part, turns: Turns, jnp: str, loop: cst.For, source: Source) -> str | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Write, inside, is_fresh, is_whole, names_read
+from fusionlint.patterns.code.at import Write, inside, is_fresh, is_whole, names_read, reads
 from fusionlint.patterns.code.before import free_name, lines_beside
 from fusionlint.patterns.code.calls import argument, as_argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, named_as
@@ -26,7 +26,7 @@ from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
-from fusionlint.patterns.writes.turns import Turns, place_of_all, reads, rows_of, turns_of
+from fusionlint.patterns.writes.turns import Turns, place_of_all, rows_of, turns_of
 from fusionlint.patterns.writes.whole import Whole, is_a_row, is_of_dtype, made_as, whole
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -178,7 +178,7 @@ def _gone_over(turns: Turns, value: cst.BaseExpression, loop: cst.For, source: S
     """`i in range(n)`; of `i, part in enumerate(parts)`, where the value needs no number, `part in parts`."""
     match loop.target, loop.iter:
         case cst.Tuple(elements=[_, cst.Element(value=one)]), cst.Call(args=[cst.Arg(value=over)]):
-            if not any(name.value == turns.counter for name in names_read(value)):
+            if not reads(value, turns.counter):
                 return f"{source.code(one)} in {source.code(over)}"
     return f"{source.code(loop.target)} in {source.code(loop.iter)}"
 

@@ -9,68 +9,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import (
-    FRESH_BY_SHAPE,
     Part,
     Write,
     at_write,
     constant,
     elements,
     inside,
-    is_fresh,
-    is_literal,
     is_whole,
 )
 from fusionlint.patterns.code.broken import in_one_line
-from fusionlint.patterns.code.calls import argument, as_operand, said_dtype
+from fusionlint.patterns.code.calls import as_operand
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.unpacked import assigned
-from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.below_zero import may_be_below_zero
-from fusionlint.patterns.values.floats import are_all_alike, is_float
-from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.values.masks import is_mask
-from fusionlint.patterns.values.one_number import is_a_number
-from fusionlint.patterns.values.two_axes import is_matrix
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.values.one_number import is_one_number
+from fusionlint.patterns.writes.array_seen import Array, array_of, is_a_truth, keeps_the_dtype
 from fusionlint.patterns.writes.counted import counted_once
-from fusionlint.patterns.writes.into_new import axes_of, filled_with
+from fusionlint.patterns.writes.into_new import filled_with
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
-from fusionlint.source.walk import dotted
 
 # What a method does, and what changes nothing by it.
 _SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
-_FLOATS = regex(r"(^|\.)(float|bfloat)\w*$")
-_INTS = regex(r"(^|\.)u?int\w*$")
-# What is called as a length is.
-_LENGTH = regex(r"(^|[._])(num_\w+|n_\w+|\w+_(dim|size|len|length|count)|dim|size|n)$", re.I)
-_TRUTH = regex(r"_?(is|has|can|did|was)_")
 # One inside the other nobody reads more.
 _DEEP = 5
-# An array that is written with more than this is not written twice.
-_LONG = 60
-
-
-class _Array(NamedTuple):
-    """The array of a write: its code, how many axes it is seen to have, what its shape is written as, and what is said
-    of its dtype, "float" where it is new and nothing is."""
-
-    text: str
-    is_named: bool
-    axes: int | None
-    sizes: tuple[str, ...]
-    dtype: str
 
 
 def by_masks(writes: Sequence[Write], source: Source) -> tuple[Edit, ...]:
@@ -103,7 +73,7 @@ def _in_other_branches(writes: Sequence[Write], source: Source) -> Iterator[list
 
 
 def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> str | None:
-    array = _array(group[0].array, begun, source)
+    array = array_of(group[0].array, begun, source)
     if array is None:
         return None
     if len(group) > _DEEP:
@@ -117,7 +87,7 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
         if found is None:
             return None
         text = found
-        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or _keeps_the_dtype(write, array, source))
+        is_kept = is_kept and (found.startswith(f"{jnp}.logical_or(") or keeps_the_dtype(write, array, source))
     is_sum = not text.startswith((f"{jnp}.where(", f"{jnp}.logical_or("))
     if not is_kept:
         dtype = f"{array.text}.dtype" if array.is_named else array.dtype
@@ -125,95 +95,7 @@ def _written(group: Sequence[Write], begun: Write, jnp: str, source: Source) -> 
     return f"({text})" if is_sum and _is_an_operand(group[-1].call, source) else text
 
 
-def _array(array: cst.BaseExpression, begun: Write, source: Source) -> _Array | None:
-    """What is seen of the array that an expression begins with; None where it is not to be written more than once."""
-    text, fresh = source.code(array), meant(root(begun), source)
-    is_named = isinstance(array, cst.Name | cst.Attribute) or (isinstance(array, cst.Subscript) and len(text) < _LONG)
-    is_named = is_named and "\n" not in text and not any(isinstance(part, cst.Call) for part in inside(array))
-    sizes: tuple[str, ...] = ()
-    dtype = ""
-    if isinstance(fresh, cst.Call) and is_fresh(fresh, source):
-        sizes, dtype = tuple(_sizes(fresh, source)), _dtype(fresh, source)
-    if not is_named and (array is not fresh or not sizes or not dtype):
-        return None
-    return _Array(text, is_named, len(sizes) or axes_of(begun, source) or _axes_seen(root(begun), source), sizes, dtype)
-
-
-def _axes_seen(array: cst.BaseExpression, source: Source) -> int | None:
-    """How many axes an array is said, or seen, to have."""
-    said = axes_said(array, source) if isinstance(array, cst.Name) else None
-    if said is not None and not any(axis[:1] in ("*", ".") for axis in said):
-        return len(said)
-    return 2 if is_matrix(array, source) else None
-
-
-def _sizes(fresh: cst.Call, source: Source) -> Iterator[str]:
-    """What the shape of a new array is written as, size by size, where each is short."""
-    shape = argument(fresh, 0, "shape") if source.calls(fresh, *FRESH_BY_SHAPE) else None
-    match shape:
-        case cst.Tuple(elements=[*several]) if not any(isinstance(size, cst.StarredElement) for size in several):
-            yield from (source.code(size.value) for size in several)
-        case cst.Integer():
-            yield source.code(shape)
-        case cst.Name() | cst.Attribute() if _LENGTH.search(dotted(shape)):
-            yield source.code(shape)
-
-
-def _dtype(fresh: cst.Call, source: Source) -> str:
-    """What a new array is said to hold, "float" of zeros of which nothing is said; "" where that is not seen."""
-    said = said_dtype(fresh, source)
-    if said is not None:
-        return source.code(said)
-    return "float" if source.calls(fresh, "jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty") else ""
-
-
-def _keeps_the_dtype(write: Write, array: _Array, source: Source) -> bool:
-    """Whether what is written is of the kind that the array holds: a truth value goes with any, floats are set in
-    floats, and what is new and of no dtype in particular is as wide as there is, of anything but complex numbers."""
-    value = write.value
-    if array.dtype == "float" and value is not None:
-        return not any(isinstance(part, cst.Imaginary) for part in inside(value))
-    is_true = isinstance(value, cst.Name) and value.value in ("True", "False")
-    if value is not None and (is_true or _is_a_truth(value, source)):
-        return write.method == "set"
-    may_be_float = array.dtype.rpartition(".")[2] in ("", "float32") and are_all_alike(source)
-    if may_be_float and (is_float(value, source) or _is_of_the_array(value, write, source)):
-        return True
-    if not _is_written_out(value):
-        return False
-    if not array.dtype and (_is_no_truth(value) or is_float(root(write), source)):
-        return True
-    if _FLOATS.search(array.dtype):
-        return True
-    return _INTS.search(array.dtype) is not None and not any(
-        isinstance(part, cst.Float | cst.Divide) for part in inside(value or write.call)
-    )
-
-
-def _is_no_truth(value: cst.BaseExpression | None) -> bool:
-    """Whether a number that is written out is set in numbers of its own kind: a decimal one in floats, -1 and 2 in what
-    holds no truth values."""
-    parts = [*inside(value)] if value is not None else []
-    return any(isinstance(part, cst.Float | cst.Minus) for part in parts) or any(
-        isinstance(part, cst.Integer) and part.evaluated_value > 1 for part in parts
-    )
-
-
-def _is_of_the_array(value: cst.BaseExpression | None, write: Write, source: Source) -> bool:
-    """Whether a value is an element of the array itself, or that with a minus."""
-    inner = value.expression if isinstance(value, cst.UnaryOperation) else value
-    element = source.value(inner) if isinstance(inner, cst.Name) else inner
-    is_not = isinstance(value, cst.UnaryOperation) and not isinstance(value.operator, cst.Minus)
-    return isinstance(element, cst.Subscript) and not is_not and source.code(element.value) == dotted(root(write))
-
-
-def _is_written_out(value: cst.BaseExpression | None) -> bool:
-    """Whether this is one number, or truth value, and no list of some."""
-    brackets = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis, cst.Imaginary)
-    return is_literal(value) and not any(isinstance(part, brackets) for part in inside(value or cst.Ellipsis()))
-
-
-def _masked(write: Write, text: str, array: _Array, jnp: str, source: Source) -> str | None:
+def _masked(write: Write, text: str, array: Array, jnp: str, source: Source) -> str | None:
     mask = _mask(write, array, jnp, source)
     value = _value(write, array, jnp, source)
     if mask is None or value is None or len(write.call.args) != 1:
@@ -242,15 +124,9 @@ def _flag_beside_what_is_there(write: Write, source: Source) -> str | None:
             return None
     place = [source.code(part) for part in write.index]
     is_there = source.code(there.value) == source.code(write.array)
-    if not is_there or [source.code(part) for part in elements(there.slice)] != place or not _is_a_truth(flag, source):
+    if not is_there or [source.code(part) for part in elements(there.slice)] != place or not is_a_truth(flag, source):
         return None
     return as_operand(flag, in_one_line(source.code(flag)))
-
-
-def _is_a_truth(flag: cst.BaseExpression, source: Source) -> bool:
-    """Whether this compares, or is called as what is true or not is."""
-    meant = source.meant(flag)
-    return is_mask(meant, source) or (isinstance(flag, cst.Name) and _TRUTH.match(flag.value) is not None)
 
 
 def _is_a_sum(text: str, jnp: str) -> bool:
@@ -261,7 +137,7 @@ def _is_read_back(write: Write, source: Source) -> bool:
     return any(True for _ in _reads_of_the_place(write, source))
 
 
-def _mask(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
+def _mask(write: Write, array: Array, jnp: str, source: Source) -> str | None:
     """Where the array is written: `jnp.arange(n) == i`, one comparison for each axis that is not taken whole."""
     asked: list[str] = []
     is_open = False
@@ -280,7 +156,7 @@ def _mask(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
     return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
 
 
-def _counted(axis: int, array: _Array, jnp: str) -> str | None:
+def _counted(axis: int, array: Array, jnp: str) -> str | None:
     """The numbers of the places along an axis, in the shape in which they compare with the array."""
     length = _length(axis, array)
     if length is None:
@@ -294,14 +170,14 @@ def _counted(axis: int, array: _Array, jnp: str) -> str | None:
     return f"{count}[:{', None' * behind}]" if behind else count
 
 
-def _length(axis: int, array: _Array) -> str | None:
+def _length(axis: int, array: Array) -> str | None:
     size = array.sizes[axis] if -len(array.sizes) <= axis < len(array.sizes) else None
     if array.is_named and not (size or "").isdigit():
         return f"{array.text}.shape[{axis}]"
     return size
 
 
-def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source) -> str | None:
+def _compared(part: Part, axis: int, array: Array, counted: str, source: Source) -> str | None:
     if not isinstance(part, cst.BaseExpression) or not is_one_for_sure(part, source) or "\n" in source.code(part):
         return None
     number = constant(part)
@@ -316,7 +192,7 @@ def _compared(part: Part, axis: int, array: _Array, counted: str, source: Source
     return f"{counted} == {source.code(part)}" if is_operand else None
 
 
-def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
+def _value(write: Write, array: Array, jnp: str, source: Source) -> str | None:
     """The value as it lies beside the mask: as it is, where the places are on the first axes or it is one number."""
     value = write.value
     if value is None or isinstance(value, cst.List | cst.Tuple | cst.GeneratorExp):
@@ -325,7 +201,7 @@ def _value(write: Write, array: _Array, jnp: str, source: Source) -> str | None:
     text = in_one_line(source.code(value))
     if value.lpar and "\n" in text:
         text = f"({text})"
-    if _is_written_out(value) or is_a_number(value, source) or kind(value, source) == "scalar":
+    if is_one_number(value, source):
         return text
     if told_apart == [*range(len(told_apart))]:
         return _with_all(write, text, source)

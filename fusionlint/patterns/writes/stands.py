@@ -14,6 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Part, constant, inside, is_whole, names_in
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import LAYOUT, SLICES, is_called_a_slice, is_called_an_array
@@ -159,7 +160,7 @@ def _is_of_a_layout(part: cst.Attribute) -> bool:
     named = owners[-1] if last == "value" and owners else last
     if any(LAYOUT.search(name) for name in [*owners[1:], last]):
         return True
-    return named.isupper() and len(named) > _COUNTER and not is_called_an_array(part)
+    return is_called_constant(named) and not is_called_an_array(part)
 
 
 def _is_one_call(call: cst.Call, source: Source, depth: int) -> bool:

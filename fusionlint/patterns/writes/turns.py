@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, inside, names_read
+from fusionlint.patterns.code.at import Part, constant, inside, reads
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -155,7 +155,3 @@ def is_one_each(part: cst.BaseExpression, counter: str, source: Source) -> bool:
             number = constant(other)
             return isinstance(operator, cst.Multiply) and number is not None and number > 0
     return False
-
-
-def reads(node: cst.CSTNode, name: str) -> bool:
-    return any(read.value == name for read in names_read(node))
