@@ -19,8 +19,9 @@ ByPath: TypeAlias = "Mapping[str, tuple[str, ...]]"
 # In place of a path: who calls what is called so, what a function of the whole project (`of_project`) says, and what
 # all files have of a kind.
 CALLERS, ANSWER, EVERYWHERE = "()", "*", "/"
-# The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called.
-METHODS, DECORATORS, CALLS = "methods", "decorators", "calls"
+# The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called, and
+# what is named of other files, by an import or as a part of something.
+METHODS, DECORATORS, CALLS, NAMED = "methods", "decorators", "calls", "named"
 # In place of a name: what a file has by `from module import *`, and all that it calls.
 STARS, ITS_CALLS = "*", "()"
 

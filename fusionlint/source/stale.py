@@ -23,6 +23,7 @@ from fusionlint.source.asked import (
     EVERYWHERE,
     ITS_CALLS,
     METHODS,
+    NAMED,
     Asked,
     ByPath,
     about,
@@ -95,7 +96,7 @@ def _said_otherwise(path: str, before: Raw, now: Raw) -> Iterator[Asked]:
     """What the facts of a file say otherwise."""
     old, new = _by_name(before), _by_name(now)
     yield from ((path, name) for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls)):
+    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls), (NAMED, _named_elsewhere)):
         if of(before) != of(now):
             yield EVERYWHERE, kind
 
@@ -127,6 +128,10 @@ def _decorators(raw: Raw) -> Any:
 
 def _calls(raw: Raw) -> list[tuple[Any, ...]]:
     return [(scope, value, len(loops)) for value, scope, loops, _ in raw.calls]
+
+
+def _named_elsewhere(raw: Raw) -> Any:
+    return raw.attributes, {*raw.imports()}
 
 
 def _raw(files: Mapping[str, Facts], path: str) -> Raw:
