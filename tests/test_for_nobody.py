@@ -83,3 +83,32 @@ def test_what_another_file_calls_is_not_dead(tmp_path: Path, monkeypatch: pytest
     for name, text in files.items():
         Path(name).write_text(text)
     assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
+
+
+LEAST_OF = "def least(d):\n    return d[jnp.argmin(d)]\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "other", "count"),
+    [
+        ("p/_least.py", LEAST_OF, "", 0),
+        ("p/_parts/least.py", "@jax.jit\n" + LEAST_OF, "", 0),
+        ("experiments/least.py", LEAST_OF, "", 0),
+        ("experiments/least.py", LEAST_OF + "def both(d):\n    return least(d) + least(-d)\n", "", 0),
+        ("p/least.py", LEAST_OF, "", 1),  # a user may call it
+        ("p/_least.py", "@register\n" + LEAST_OF, "", 1),
+        ("p/_least.py", LEAST_OF, "from p._least import least\n", 1),
+        ("p/_least.py", LEAST_OF, "from p._least import *\n", 1),
+        ("p/_least.py", LEAST_OF, "import p._least as l\nf = l.least\n", 1),
+        ("p/_least.py", LEAST_OF + "chosen = {'a': least}\n", "", 1),
+        ("experiments/least.py", LEAST_OF.replace("least", "run"), "", 1),  # where a script begins
+    ],
+)
+def test_out_of_sight_of_users_a_function_that_nothing_names_is_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, other: str, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in {"p/__init__.py": "", path: HEAD + code, "p/other.py": other}.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    assert len(check_files([Path(path), Path("p/other.py"), Path("p/__init__.py")], ONLY).findings) == count

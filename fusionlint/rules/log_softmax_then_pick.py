@@ -148,9 +148,8 @@ def _is_an_action(read: cst.CSTNode, logits: cst.BaseExpression, source: Source)
     for part in inside(function):
         if isinstance(part, cst.Name) and _WORDS.search(part.value):
             return False
-        if isinstance(part, cst.Call) and part.args and source.code(part.args[0].value) == x:
-            if source.calls(part, *_SUMS):
-                return False
+        if isinstance(part, cst.Call) and source.calls(part, *_SUMS) and source.code(part.args[0].value) == x:
+            return False
     return True
 
 

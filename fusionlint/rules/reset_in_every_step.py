@@ -93,7 +93,8 @@ def _is_nobodys(call: cst.Call, source: Source) -> bool:
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) if around is not None:
             methods = (part for part in around.body.body if isinstance(part, cst.FunctionDef))
             own = next((each for each in methods if each.name.value == name), None)
-            return own is not None and _only_raises(own) and not has_subclasses(source.project, source.body_place(around))
+            place = source.body_place(around)
+            return own is not None and _only_raises(own) and not has_subclasses(source.project, place)
     return False
 
 

@@ -1,5 +1,5 @@
-"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a function that
-nothing names, where nobody else can be meant to: a private one, and one of a private module or of an experiment.
+"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a function
+that nothing names, where nobody else can be meant to: a private one, and one of a private module or of an experiment.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """

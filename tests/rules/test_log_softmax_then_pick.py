@@ -55,6 +55,7 @@ def test_the_sum_is_over_what_the_log_softmax_is_over() -> None:
 )
 def test_of_a_few_actions_nothing_is_claimed_of_a_gpu(picked: str, more: str, targets: tuple[str, ...]) -> None:
     pick = f"jnp.take_along_axis(log_p, {picked}[:, None], axis=-1)"
-    code = CODE.format(axis="-1", pick=pick).replace("labels)", f"{picked})").replace("    return", f"    {more}\n    return")
+    code = CODE.format(axis="-1", pick=pick).replace("labels)", f"{picked})")
+    code = code.replace("    return", f"    {more}\n    return")
     (found,) = check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))
     assert found.targets == targets
