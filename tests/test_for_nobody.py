@@ -86,29 +86,31 @@ def test_what_another_file_calls_is_not_dead(tmp_path: Path, monkeypatch: pytest
 
 
 LEAST_OF = "def least(d):\n    return d[jnp.argmin(d)]\n"
+OTHER = "from p.experiments.least import most\n"
 
 
 @pytest.mark.parametrize(
     ("path", "code", "other", "count"),
     [
-        ("p/_least.py", LEAST_OF, "", 0),
-        ("p/_parts/least.py", "@jax.jit\n" + LEAST_OF, "", 0),
-        ("experiments/least.py", LEAST_OF, "", 0),
-        ("experiments/least.py", LEAST_OF + "def both(d):\n    return least(d) + least(-d)\n", "", 0),
-        ("p/least.py", LEAST_OF, "", 1),  # a user may call it
-        ("p/_least.py", "@register\n" + LEAST_OF, "", 1),
-        ("p/_least.py", LEAST_OF, "from p._least import least\n", 1),
-        ("p/_least.py", LEAST_OF, "from p._least import *\n", 1),
-        ("p/_least.py", LEAST_OF, "import p._least as l\nf = l.least\n", 1),
-        ("p/_least.py", LEAST_OF + "chosen = {'a': least}\n", "", 1),
-        ("experiments/least.py", LEAST_OF.replace("least", "run"), "", 1),  # where a script begins
+        ("p/experiments/least.py", LEAST_OF, OTHER, 0),
+        ("p/experiments/least.py", "@jax.jit\n" + LEAST_OF, OTHER, 0),
+        ("p/experiments/least.py", LEAST_OF + "def both(d):\n    return least(d) + least(-d)\n", OTHER, 0),
+        ("p/experiments/least.py", LEAST_OF, "", 1),  # who imports it at all?
+        ("p/least.py", LEAST_OF, "from p.least import most\n", 1),  # a user may call it
+        ("p/experiments/least.py", "@register\n" + LEAST_OF, OTHER, 1),
+        ("p/experiments/least.py", LEAST_OF, "from p.experiments.least import least\n", 1),
+        ("p/experiments/least.py", LEAST_OF, "from p.experiments.least import *\n", 1),
+        ("p/experiments/least.py", LEAST_OF, "import p.experiments.least as l\nf = l.least\n", 1),
+        ("p/experiments/least.py", LEAST_OF + "chosen = {'a': least}\n", OTHER, 1),
+        ("p/experiments/least.py", LEAST_OF.replace("least", "run"), OTHER, 1),  # where a script begins
     ],
 )
-def test_out_of_sight_of_users_a_function_that_nothing_names_is_dead(
+def test_of_an_experiment_a_function_that_nothing_names_is_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, other: str, count: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"p/__init__.py": "", path: HEAD + code, "p/other.py": other}.items():
+    files = {"p/__init__.py": "", "p/experiments/__init__.py": "", path: HEAD + code, "p/other.py": other}
+    for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    assert len(check_files([Path(path), Path("p/other.py"), Path("p/__init__.py")], ONLY).findings) == count
+    assert len(check_files([Path(name) for name in files], ONLY).findings) == count

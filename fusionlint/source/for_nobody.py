@@ -1,5 +1,5 @@
 """Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a function
-that nothing names, where nobody else can be meant to: a private one, and one of a private module or of an experiment.
+that nothing names, where nobody else can be meant to: a private one, and one of an experiment's files.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """
@@ -22,8 +22,8 @@ _DEPTH = 3
 _MAKES_A_DICT = "dict"
 # What a table of cases is called, or handed on as: `testcases=[...]`. Any other list of dicts may be a choice of users.
 _CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
-# Where no user of a library looks for a function: in a private module or folder, among the scripts of an experiment.
-_OUT_OF_SIGHT = regex(r"(^|/)(_(?!_)[^/]*\.py$|(_(?!_)[^/]*|experiments?|experimental|baselines)/)")
+# Where no user of a library looks for a function: among the scripts of an experiment. In private modules they do.
+_OF_EXPERIMENTS = regex(r"(^|/)(experiments?|baselines)/")
 # What is called so is where a script begins, whoever calls it.
 _BEGINS = regex(r"^(main|run|train|eval(uate)?|test|launch|cli|sweep)(_|$)")
 
@@ -110,17 +110,19 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
 
 @of_project
 def named_nowhere(project: Project) -> frozenset[Place]:
-    """The functions at the own level of files out of sight that no other file imports or names as a part of anything.
-    Whatever is decorated, but for a jit, the decorator may keep."""
+    """The functions at the own level of experiments' files from which others import, that none of them imports or names
+    as a part of anything. Whatever is decorated, but for a jit, the decorator may keep."""
     project.log.asked.update(((EVERYWHERE, NAMED), (EVERYWHERE, DECORATORS)))
     raws = [facts.raw for facts in project.files.values()]
     named = {name for raw in raws for name in raw.attributes}
-    named.update(_last(target) for raw in raws for target in raw.imports())
+    imported = {target for raw in raws for target in raw.imports()}
+    named.update(map(_last, imported))
+    modules = {_last(target.rpartition(".")[0]) for target in imported} | named
     whole = {_last(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
     return frozenset(
         Place(path, scope)
         for path, facts in project.files.items()
-        if _OUT_OF_SIGHT.search(facts.inside) and _last(facts.module) not in whole
+        if _OF_EXPERIMENTS.search(facts.inside) and _last(facts.module) in modules - whole
         for scope, function in facts.functions.items()
         if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
         if _is_only_compiled(project, path, function)

@@ -520,3 +520,39 @@ term = {term}
 def test_what_a_solver_is_handed_runs_in_each_of_its_steps(term: str, number: int) -> None:
     text = FIELD.format(term=term).encode()
     assert len(check_text(text, "m.py", Scope(("cond-for-where",)))) == number
+
+
+AGENTS = """
+import jax
+
+class Agent:
+    def act(self, obs, key):
+        return self._go(obs, key)
+
+    @jax.jit
+    def _go(self, obs, key):
+        return jax.lax.cond(obs[0] > 0, lambda: obs + key, lambda: obs)
+
+class Wrapped:
+    def act(self, obs, key):
+        return self.agent.act(obs, key)
+
+class Population:
+    def act_all(self, obs, keys):
+        return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        ("jax.vmap(self.policy.act)(obs, keys)", 0),
+        ("jax.vmap(functools.partial(self.policy.act, obs))(keys)", 0),
+        ("jax.vmap(lambda o, k: self.policy.act(o, k))(obs, keys)", 0),
+        ("self.policy.act(obs, keys)", 1),
+        ("jax.vmap(self.policy.act)(obs, keys), self.policy.act(obs[0], keys[0])", 1),
+    ],
+)
+def test_a_method_that_vectorized_code_alone_calls_is_vectorized(call: str, count: int) -> None:
+    code = AGENTS.format(call=call).replace("import jax\n", "import functools\nimport jax\n", 1)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count

@@ -193,7 +193,9 @@ def _is_made_anew(array: cst.Name | cst.Attribute, loop: cst.For, source: Source
     lines = (part for line in loop.body.body if isinstance(line, cst.SimpleStatementLine) for part in line.body)
     for line in lines:
         match line:
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value) if source.order(line) < read:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value) if (
+                source.order(line) < read
+            ):
                 if isinstance(array, cst.Name) and name == array.value:
                     return array not in inside(value) and not any(each.value == name for each in names_read(value))
     return False
