@@ -556,3 +556,29 @@ class Population:
 def test_a_method_that_vectorized_code_alone_calls_is_vectorized(call: str, count: int) -> None:
     code = AGENTS.format(call=call).replace("import jax\n", "import functools\nimport jax\n", 1)
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("branches", "written"),
+    [
+        ("lambda: (x + 1.0, key), lambda: (x, key)", "(jnp.where(p, x + 1.0, x), key)"),
+        # of a number a conditional makes an array
+        (
+            "lambda: (x + 1.0, 0.0), lambda: (x, 0.0)",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), (x + 1.0, 0.0), (x, 0.0))",
+        ),
+        (
+            "lambda: (x + 1.0, x), lambda: (x, key)",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), (x + 1.0, x), (x, key))",
+        ),
+        (
+            "lambda: jax.tree.map(lambda leaf: leaf, x), lambda: key",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), x, key)",
+        ),
+    ],
+)
+def test_what_both_branches_return_is_not_chosen(branches: str, written: str) -> None:
+    code = f"import jax, jax.numpy as jnp\n\n@jax.jit\ndef step(p, x, key):\n    return jax.lax.cond(p, {branches})\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[-1].text == written
