@@ -78,7 +78,8 @@ def test_of_places_that_may_be_many_and_rows_of_more_nothing_is_said(made: str) 
 def test_what_is_asked_as_a_truth_is_left_one(read: str, written: str) -> None:
     code = (
         "import jax, jax.numpy as jnp\n\ndef others(i):\n"
-        f"    own = jnp.zeros((8,)).at[i].set(1)\n    return {read}\n\ndef all_of():\n    return jax.vmap(others)(jnp.arange(8))\n"
+        f"    own = jnp.zeros((8,)).at[i].set(1)\n    return {read}\n\n"
+        "def all_of():\n    return jax.vmap(others)(jnp.arange(8))\n"
     )
     (found,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
     assert found.suggestion is not None
