@@ -582,3 +582,24 @@ def test_what_both_branches_return_is_not_chosen(branches: str, written: str) ->
     (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
     assert found.suggestion is not None
     assert found.suggestion.edits[-1].text == written
+
+
+def test_a_tuple_that_is_too_long_has_a_part_a_line() -> None:
+    names = "temperature_of_the_bath, random_key_of_the_bath"
+    code = (
+        "import jax, jax.numpy as jnp\n\n@jax.jit\n"
+        f"def step(positions, {names}):\n"
+        "    return jax.lax.cond(\n"
+        "        positions[0, 0] > 0,\n"
+        f"        lambda: (positions + 1.0, {names}),\n"
+        f"        lambda: (positions, {names}),\n    )\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[-1].text.splitlines() == [
+        "(",
+        "        jnp.where(positions[0, 0] > 0, positions + 1.0, positions),",
+        "        temperature_of_the_bath,",
+        "        random_key_of_the_bath,",
+        "    )",
+    ]
