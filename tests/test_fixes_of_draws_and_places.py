@@ -144,7 +144,7 @@ PLACES = [
     ("jnp.flatnonzero(x > 0, size=1)", "jnp.argmax(x > 0)[None]"),
     ("jnp.argwhere(x > 0, size=1)[0, 0]", "jnp.argmax(x > 0)"),
     ("jnp.nonzero(x, size=1)", "jnp.unravel_index(jnp.argmax(x != 0)[None], x.shape)"),
-    ("jnp.nonzero(x, size=1, fill_value=-1)[0][0]", "jnp.where((x != 0).any(), jnp.argmax(x != 0), -1)"),
+    ("jnp.nonzero(x, size=1, fill_value=-1)[0][0]", "jnp.where(x.any(), jnp.argmax(x != 0), -1)"),
 ]
 
 

@@ -83,3 +83,34 @@ def test_what_another_file_calls_is_not_dead(tmp_path: Path, monkeypatch: pytest
     for name, text in files.items():
         Path(name).write_text(text)
     assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
+
+
+LEAST_OF = "def least(d):\n    return d[jnp.argmin(d)]\n"
+OTHER = "from p.experiments.least import most\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "other", "count"),
+    [
+        ("p/experiments/least.py", LEAST_OF, OTHER, 0),
+        ("p/experiments/least.py", "@jax.jit\n" + LEAST_OF, OTHER, 0),
+        ("p/experiments/least.py", LEAST_OF + "def both(d):\n    return least(d) + least(-d)\n", OTHER, 0),
+        ("p/experiments/least.py", LEAST_OF, "", 1),  # who imports it at all?
+        ("p/least.py", LEAST_OF, "from p.least import most\n", 1),  # a user may call it
+        ("p/experiments/least.py", "@register\n" + LEAST_OF, OTHER, 1),
+        ("p/experiments/least.py", LEAST_OF, "from p.experiments.least import least\n", 1),
+        ("p/experiments/least.py", LEAST_OF, "from p.experiments.least import *\n", 1),
+        ("p/experiments/least.py", LEAST_OF, "import p.experiments.least as l\nf = l.least\n", 1),
+        ("p/experiments/least.py", LEAST_OF + "chosen = {'a': least}\n", OTHER, 1),
+        ("p/experiments/least.py", LEAST_OF.replace("least", "run"), OTHER, 1),  # where a script begins
+    ],
+)
+def test_of_an_experiment_a_function_that_nothing_names_is_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, other: str, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"p/__init__.py": "", "p/experiments/__init__.py": "", path: HEAD + code, "p/other.py": other}
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    assert len(check_files([Path(name) for name in files], ONLY).findings) == count

@@ -120,3 +120,12 @@ def test_what_rests_on_an_answer_about_all_files_is_looked_into_again_when_that_
     loop = "\nfrom bodies import body\n\ndef roll(x):\n    return jax.lax.scan(body, x, None, 9)\n"
     found, _ = changed(tmp_path, LIBRARY + loop, files)
     assert found == {"library.py", "bodies.py"}
+
+
+def test_what_no_file_named_is_looked_into_again_when_one_does(tmp_path: Path) -> None:
+    (tmp_path / "experiments").mkdir()
+    least = "import jax.numpy as jnp\n\ndef least(d):\n    return d[jnp.argmin(d)]\n"
+    before = LIBRARY + "\nfrom experiments.least import most\n"
+    files = {**FILES, "library.py": before, "experiments/__init__.py": "", "experiments/least.py": least}
+    found, _ = changed(tmp_path, before + "from experiments.least import least\n", files)
+    assert found == {"library.py", "least.py"}

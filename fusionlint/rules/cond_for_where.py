@@ -32,6 +32,7 @@ from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import conditionals_at, hands_on, is_choice_of_arrays
 from fusionlint.patterns.runs.alternatives import said_above
 from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.mapped_methods import in_a_mapped_method
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.transformations import in_an_update
 from fusionlint.patterns.runs.under import VMAPS, under_loop, under_map, under_vmap
@@ -245,7 +246,8 @@ def _is_mapped(found: Conditional, source: Source) -> bool:
     it asks for is the same for all."""
     if in_environment(found.call, source):
         return depends_on_input(found.test, source)
-    if not (under_vmap(found.call, source) or under_map(found.call, source)):
+    is_seen = under_vmap(found.call, source) or under_map(found.call, source)
+    if not is_seen and not in_a_mapped_method(found.call, source):
         return False
     counts = counts_steps(found.test, source) and not _is_vectorized_itself(found.call, found.test, source)
     return depends_on_input(found.test, source) and not (counts or asks_a_counter(found.test, source))

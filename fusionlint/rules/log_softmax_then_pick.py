@@ -9,8 +9,8 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements
-from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only, is_handed_to
+from fusionlint.patterns.code.at import constant, elements, inside, names_in
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only, is_handed_to, keyword
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import lines_between
 from fusionlint.patterns.code.same import is_same_at
@@ -34,6 +34,12 @@ _TAKE = "jax.numpy.take_along_axis"
 _DIAGONALS = ("jax.numpy.diag", "jax.numpy.diagonal", "jax.numpy.trace")
 # What is differentiated by somebody else, by the names of functions, classes and modules.
 _LOSS = regex(r"(^|[/._])(loss(es)?|nll|xent|cross_entropy|objectives?)([/._]|$)")
+# What a policy picks: one of a few, where nothing around speaks of words.
+_ACTIONS = regex(r"(^|_)actions?(_|$)")
+_WORDS = regex(r"(^|_)(vocab\w*|tokens?|labels?|prompts?|completions?)(_|$)")
+_SUMS = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax")
+# The pair of the page about a few.
+_FEW = 1
 
 
 @rule.source("Call", calls=LOG_SOFTMAX)
@@ -51,12 +57,15 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # forward alone it is no more work for a GPU
     x, nn = brief(source.code(logits), 40, "x"), named("jax.nn", node, source)
     picked = _picked(node, reads[0], logits, along, source) if len(reads) == 1 else None
-    kept = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
+    how = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
+    if (where := keyword(node, "where")) is not None:
+        how += f", where={brief(source.code(where), 40)}"  # summed up over those alone
     yield source.finding(
         node,
         "all logits are normalised, and kept for the gradient, for the few that are picked",
-        write=picked.text if picked else f"pick from {x} itself, and subtract {nn}.logsumexp({x}, axis={along}{kept})",
+        write=picked.text if picked else f"pick from {x} itself, and subtract {nn}.logsumexp({x}, axis={along}{how})",
         edits=picked.edits if picked else (),
+        pair=_FEW if all(_is_an_action(read, logits, source) for read in reads) else 0,
     )
 
 
@@ -126,6 +135,22 @@ def _is_brief(logits: cst.BaseExpression) -> bool:
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name("astype"))):
             return _is_brief(inner)
     return False
+
+
+def _is_an_action(read: cst.CSTNode, logits: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is picked is called an action, in a function that neither speaks of words nor needs the sum of the
+    same logits anyway, for an entropy: of the few actions of a policy, nobody but a TPU sees the array."""
+    pick, function = source.parent(read), source.function(read)
+    pick = source.parent(pick) if isinstance(pick, cst.Arg) else pick
+    if pick is None or function is None or not any(_ACTIONS.search(name.value) for name in names_in(pick)):
+        return False
+    x = source.code(logits)
+    for part in inside(function):
+        if isinstance(part, cst.Name) and _WORDS.search(part.value):
+            return False
+        if isinstance(part, cst.Call) and source.calls(part, *_SUMS) and source.code(part.args[0].value) == x:
+            return False
+    return True
 
 
 def _is_taken_along(read: cst.CSTNode, source: Source) -> bool:

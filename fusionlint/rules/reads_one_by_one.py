@@ -16,7 +16,7 @@ from fusionlint.patterns.dispatch.read_at_once import asked_at_once, read_at_onc
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.runs.often import is_method_of_a_loop, is_run_often, runs_often
-from fusionlint.patterns.values.reads import Read, is_always_read, reads_of
+from fusionlint.patterns.values.reads import Read, is_always_read, needs_another, reads_of
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
@@ -56,6 +56,7 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
     found = [read for read in found if source.loop(read.node) is source.loop(node)]
     # What is read above is what the last iteration made: the others are not there yet.
     found = [r for r in found if source.loop(node) is None or source.order(r.node) > source.order(node.value)]
+    found = [read for read in found if not needs_another(read, found, source)]
     if len({read.what for read in found}) < 2 and not any(read.is_of_each for read in found):
         return
     if _is_nothing_beside(node, found, where, source) or _is_shown(where, source):

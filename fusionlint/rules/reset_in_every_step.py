@@ -14,6 +14,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.names import TREE_MAPS
+from fusionlint.source.traced import has_subclasses
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -42,7 +43,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
         return
-    if _is_one_of_two_ways(node, function, source):
+    if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source):
         return
     reads = [read for name in _names(node, source) for read in source.reads(name)]
     if not any(_is_chosen(read, source) for read in reads):
@@ -80,6 +81,28 @@ def _is_one_of_two_ways(call: cst.Call, function: cst.FunctionDef, source: Sourc
             case cst.If(test=cst.Attribute(value=cst.Name("self")), body=body, orelse=cst.Else() as other):
                 is_asked_for = body in source.ancestors(call)
                 return is_asked_for and not any(isinstance(p, cst.Call) and _is_reset(p) for p in inside(other))
+    return False
+
+
+def _is_nobodys(call: cst.Call, source: Source) -> bool:
+    """Whether the object's own class leaves the reset to others, `raise NotImplementedError`, and no class of the
+    project is one of those: nothing runs this step, as in a copy of a library of which a project uses something else.
+    """
+    around = source.nearest(call, cst.ClassDef)
+    match call.func:
+        case cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)) if around is not None:
+            methods = (part for part in around.body.body if isinstance(part, cst.FunctionDef))
+            own = next((each for each in methods if each.name.value == name), None)
+            place = source.body_place(around)
+            return own is not None and _only_raises(own) and not has_subclasses(source.project, place)
+    return False
+
+
+def _only_raises(function: cst.FunctionDef) -> bool:
+    """Whether a method does nothing, but for what it says of itself, and raises."""
+    match function.body:
+        case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[cst.Raise()])]) as block:
+            return len(block.body) <= 2
     return False
 
 

@@ -11,12 +11,12 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import written_by
 from fusionlint.patterns.code.at import inside, names_in
-from fusionlint.patterns.code.functions import Function, definitions
+from fusionlint.patterns.code.functions import Function, behind_a_lambda, definitions
 from fusionlint.patterns.compiled.chosen_whole import chosen_whole
 from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.loops.turns import WHILE, walk
 from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, spreads, tests_of
-from fusionlint.patterns.loops.wander import descends, follows, halves, searches, walks
+from fusionlint.patterns.loops.wander import descends, follows, goes_on_from, halves, searches, walks
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_for_a_picture, is_run_often
@@ -50,7 +50,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
     if is_for_a_picture(source.project, source.place(node)):
         return
     bodies = bodies_of(node, source)
-    functions = definitions(bodies, source)
+    functions = [behind_a_lambda(body, source) for body in definitions(bodies, source)]
     tests = tests_of(node, source)
     if len(tests) != 1 or any(only_counts(node, tests[0], body, source) for body in functions):
         return
@@ -62,7 +62,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if any(follows(body, source) or descends(tests[0], body, source) or halves(body, source) for body in functions):
         return
-    if any(walks(body, source) or spreads(tests[0], body, source) for body in functions):
+    if any(walks(body, source) or spreads(tests[0], body, source) or goes_on_from(body, source) for body in functions):
         return
     if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
         yield from _vectorized(node, functions, tests[0], source)

@@ -20,8 +20,8 @@ ByPath: TypeAlias = "Mapping[str, tuple[str, ...]]"
 # all files have of a kind.
 CALLERS, ANSWER, EVERYWHERE = "()", "*", "/"
 # The kinds: which methods there are and what classes are derived from, what is decorated with what, what is called,
-# what is imported.
-METHODS, DECORATORS, CALLS, IMPORTS = "methods", "decorators", "calls", "imports"
+# what is imported, and what is named of other files, by an import or as a part of something.
+METHODS, DECORATORS, CALLS, IMPORTS, NAMED = "methods", "decorators", "calls", "imports", "named"
 # In place of a name: what a file has by `from module import *`, and all that it calls.
 STARS, ITS_CALLS = "*", "()"
 

@@ -1,5 +1,5 @@
-"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a private
-function that nothing names.
+"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a function
+that nothing names, where nobody else can be meant to: a private one, and one of an experiment's files.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """
@@ -9,6 +9,12 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.source.answers import of_project
+from fusionlint.source.asked import DECORATORS, EVERYWHERE, NAMED
+from fusionlint.source.facts import Function
+from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 
 # What calls a private function of a file is seldom further away than this.
@@ -16,6 +22,10 @@ _DEPTH = 3
 _MAKES_A_DICT = "dict"
 # What a table of cases is called, or handed on as: `testcases=[...]`. Any other list of dicts may be a choice of users.
 _CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
+# Where no user of a library looks for a function: among the scripts of an experiment. In private modules they do.
+_OF_EXPERIMENTS = regex(r"(^|/)(experiments?|baselines)/")
+# What is called so is where a script begins, whoever calls it.
+_BEGINS = regex(r"^(main|run|train|eval(uate)?|test|launch|cli|sweep)(_|$)")
 
 
 def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
@@ -79,13 +89,14 @@ def _is_of_a_case(read: cst.Name, source: Source, depth: int) -> bool:
 
 def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bool:
     """Whether a function of the file's own level says by its name that it is for this file alone, no trace is seen to
-    get there, no other file calls it, and nothing here names it but itself and others of that kind."""
+    get there, no other file calls it, and nothing here names it but itself and others of that kind. Or it stands where
+    nobody else looks for it, and no other file names it."""
     name = function.name.value
     place = source.body_place(function)
-    if not name.startswith("_") or function.decorators or place.outer.scope:
+    if any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'")) or place.outer.scope:
         return False
-    is_quoted = any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'"))
-    if source.contexts.get(place) == "traced" or is_quoted:
+    is_private = name.startswith("_") and not function.decorators and source.contexts.get(place) != "traced"
+    if not is_private and place not in named_nowhere(source.project):
         return False
     if any(caller.path != source.path for caller in source.project.callers(source.project.name_of(place))):
         return False
@@ -95,6 +106,37 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
         depth > 0 and isinstance(above, cst.FunctionDef) and _is_never_named(above, source, depth - 1)
         for above in others
     )
+
+
+@of_project
+def named_nowhere(project: Project) -> frozenset[Place]:
+    """The functions at the own level of experiments' files from which others import, that none of them imports or names
+    as a part of anything. Whatever is decorated, but for a jit, the decorator may keep."""
+    project.log.asked.update(((EVERYWHERE, NAMED), (EVERYWHERE, DECORATORS)))
+    raws = [facts.raw for facts in project.files.values()]
+    named = {name for raw in raws for name in raw.attributes}
+    imported = {target for raw in raws for target in raw.imports()}
+    named.update(map(_last, imported))
+    modules = {_last(target.rpartition(".")[0]) for target in imported} | named
+    whole = {_last(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
+    return frozenset(
+        Place(path, scope)
+        for path, facts in project.files.items()
+        if _OF_EXPERIMENTS.search(facts.inside) and _last(facts.module) in modules - whole
+        for scope, function in facts.functions.items()
+        if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
+        if _is_only_compiled(project, path, function)
+    )
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def _is_only_compiled(project: Project, path: str, function: Function) -> bool:
+    """Whether nothing but a jit stands above a function."""
+    names = [*project.decorators(path, function)]
+    return len(names) == len(function.decorators) and JIT.issuperset(names)
 
 
 def _outermost(node: cst.CSTNode, source: Source) -> cst.FunctionDef | None:

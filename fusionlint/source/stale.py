@@ -24,6 +24,7 @@ from fusionlint.source.asked import (
     IMPORTS,
     ITS_CALLS,
     METHODS,
+    NAMED,
     Asked,
     ByPath,
     about,
@@ -96,7 +97,8 @@ def _said_otherwise(path: str, before: Raw, now: Raw) -> Iterator[Asked]:
     """What the facts of a file say otherwise."""
     old, new = _by_name(before), _by_name(now)
     yield from ((path, name) for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    for kind, of in ((METHODS, _methods), (DECORATORS, _decorators), (CALLS, _calls), (IMPORTS, _imports)):
+    kinds = {METHODS: _methods, DECORATORS: _decorators, CALLS: _calls, IMPORTS: _imports, NAMED: _named_elsewhere}
+    for kind, of in kinds.items():
         if of(before) != of(now):
             yield EVERYWHERE, kind
 
@@ -132,6 +134,10 @@ def _imports(raw: Raw) -> Any:
 
 def _calls(raw: Raw) -> list[tuple[Any, ...]]:
     return [(scope, value, len(loops)) for value, scope, loops, _ in raw.calls]
+
+
+def _named_elsewhere(raw: Raw) -> Any:
+    return raw.attributes, {*raw.imports()}
 
 
 def _raw(files: Mapping[str, Facts], path: str) -> Raw:

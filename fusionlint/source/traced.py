@@ -123,6 +123,12 @@ def _of_subclasses(project: Project, owner: At, name: str) -> Iterator[Place]:
             yield place
 
 
+def has_subclasses(project: Project, owner: Place) -> bool:
+    """Whether a class of the project is derived from the one at `owner`."""
+    project.log.asked.add((EVERYWHERE, METHODS))
+    return owner in _derived(project)
+
+
 @found_once
 def _derived(project: Project) -> Edges:
     """The classes of the project that are derived from each, as they name it."""

@@ -7,6 +7,8 @@ import pytest
 
 from fusionlint.explained import Report
 from fusionlint.rules.chained_at_set import rule
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
 
 pytestmark = pytest.mark.compilers
 
@@ -129,3 +131,21 @@ def test_writes_that_no_one_scatter_says_are_no_chain(reports: dict[str, Report]
 )
 def test_one_scatter_and_scatters_to_different_arrays_are_not(reports: dict[str, Report], name: str) -> None:
     assert not spoken_of(reports[name])
+
+
+def test_what_each_turn_begins_anew_and_a_choice_keeps_is_no_array_of_the_loop() -> None:
+    """One write of all places would mark those that the choice leaves out."""
+    code = (
+        "import jax, jax.numpy as jnp\n"
+        "@jax.jit\n"
+        "def marked(cells, kinds, forces):\n"
+        "    seen = jnp.zeros(8)\n"
+        "    for kind in kinds:\n"
+        "        new = seen.at[kind].set(1.0)\n"
+        "        new = new.at[forces[kind] + 4].set(1.0)\n"
+        "        seen = jnp.where(cells[kind] > 0, new, seen)\n"
+        "    return seen\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.message.startswith("`new` is written 2 times in a row")
+    assert found.location.line == 6

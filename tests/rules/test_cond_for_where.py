@@ -520,3 +520,86 @@ term = {term}
 def test_what_a_solver_is_handed_runs_in_each_of_its_steps(term: str, number: int) -> None:
     text = FIELD.format(term=term).encode()
     assert len(check_text(text, "m.py", Scope(("cond-for-where",)))) == number
+
+
+AGENTS = """
+import jax
+
+class Agent:
+    def act(self, obs, key):
+        return self._go(obs, key)
+
+    @jax.jit
+    def _go(self, obs, key):
+        return jax.lax.cond(obs[0] > 0, lambda: obs + key, lambda: obs)
+
+class Wrapped:
+    def act(self, obs, key):
+        return self.agent.act(obs, key)
+
+class Population:
+    def act_all(self, obs, keys):
+        return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        ("jax.vmap(self.policy.act)(obs, keys)", 0),
+        ("jax.vmap(functools.partial(self.policy.act, obs))(keys)", 0),
+        ("jax.vmap(lambda o, k: self.policy.act(o, k))(obs, keys)", 0),
+        ("self.policy.act(obs, keys)", 1),
+        ("jax.vmap(self.policy.act)(obs, keys), self.policy.act(obs[0], keys[0])", 1),
+    ],
+)
+def test_a_method_that_vectorized_code_alone_calls_is_vectorized(call: str, count: int) -> None:
+    code = AGENTS.format(call=call).replace("import jax\n", "import functools\nimport jax\n", 1)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("branches", "written"),
+    [
+        ("lambda: (x + 1.0, key), lambda: (x, key)", "(jnp.where(p, x + 1.0, x), key)"),
+        # of a number a conditional makes an array
+        (
+            "lambda: (x + 1.0, 0.0), lambda: (x, 0.0)",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), (x + 1.0, 0.0), (x, 0.0))",
+        ),
+        (
+            "lambda: (x + 1.0, x), lambda: (x, key)",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), (x + 1.0, x), (x, key))",
+        ),
+        (
+            "lambda: jax.tree.map(lambda leaf: leaf, x), lambda: key",
+            "jax.tree.map(lambda a, b: jnp.where(p, a, b), x, key)",
+        ),
+    ],
+)
+def test_what_both_branches_return_is_not_chosen(branches: str, written: str) -> None:
+    code = f"import jax, jax.numpy as jnp\n\n@jax.jit\ndef step(p, x, key):\n    return jax.lax.cond(p, {branches})\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[-1].text == written
+
+
+def test_a_tuple_that_is_too_long_has_a_part_a_line() -> None:
+    names = "temperature_of_the_bath, random_key_of_the_bath"
+    code = (
+        "import jax, jax.numpy as jnp\n\n@jax.jit\n"
+        f"def step(positions, {names}):\n"
+        "    return jax.lax.cond(\n"
+        "        positions[0, 0] > 0,\n"
+        f"        lambda: (positions + 1.0, {names}),\n"
+        f"        lambda: (positions, {names}),\n    )\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[-1].text.splitlines() == [
+        "(",
+        "        jnp.where(positions[0, 0] > 0, positions + 1.0, positions),",
+        "        temperature_of_the_bath,",
+        "        random_key_of_the_bath,",
+        "    )",
+    ]

@@ -33,3 +33,29 @@ def test_what_is_subtracted_has_the_axes_of_what_is_picked(axis: str, pick: str,
     assert found.suggestion is not None
     assert found.suggestion.text.startswith(pick.partition(")[")[0].replace("log_p", "logits"))
     assert found.suggestion.text.endswith(f" - jax.nn.logsumexp(logits, {summed})")
+
+
+def test_the_sum_is_over_what_the_log_softmax_is_over() -> None:
+    """Of `where=` the whole sum would count what is ruled out, and the loss would be another."""
+    code = CODE.format(axis="-1, where=valid", pick="jnp.take_along_axis(log_p, labels, axis=-1)")
+    (found,) = check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.endswith("logsumexp(logits, axis=-1, keepdims=True, where=valid)")
+    assert not found.suggestion.edits
+
+
+@pytest.mark.parametrize(
+    ("picked", "more", "targets"),
+    [
+        ("actions", "", ("v5e",)),
+        ("actions", "total = jax.nn.logsumexp(logits, axis=-1)", ("cpu", "h100", "v5e")),
+        ("actions", "vocab_size = logits.shape[-1]", ("cpu", "h100", "v5e")),
+        ("labels", "", ("cpu", "h100", "v5e")),
+    ],
+)
+def test_of_a_few_actions_nothing_is_claimed_of_a_gpu(picked: str, more: str, targets: tuple[str, ...]) -> None:
+    pick = f"jnp.take_along_axis(log_p, {picked}[:, None], axis=-1)"
+    code = CODE.format(axis="-1", pick=pick).replace("labels)", f"{picked})")
+    code = code.replace("    return", f"    {more}\n    return")
+    (found,) = check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))
+    assert found.targets == targets

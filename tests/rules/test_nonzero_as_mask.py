@@ -17,12 +17,12 @@ from fusionlint.source.scope import Scope
         ("jnp.flatnonzero(m, size=1, fill_value=None)[0]", "jnp.argmax(m != 0)"),
         (
             "jnp.nonzero(m, size=1, fill_value=-1)[0][0]",
-            "jnp.where((m != 0).any(), jnp.argmax(m != 0), -1)",
+            "jnp.where(m.any(), jnp.argmax(m != 0), -1)",
         ),
-        ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where((m != 0).any(), jnp.argmax(m != 0), len(m))"),
+        ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where(m.any(), jnp.argmax(m != 0), len(m))"),
         (
             "jnp.flatnonzero(m, size=1, fill_value=m.shape[0])[0]",
-            "jnp.where((m != 0).any(), jnp.argmax(m != 0), m.shape[0])",
+            "jnp.where(m.any(), jnp.argmax(m != 0), m.shape[0])",
         ),
         (
             "jnp.flatnonzero(m == 2, size=1, fill_value=9)",

@@ -66,3 +66,21 @@ def test_a_comparison_is_written_out(made: str, instead: str) -> None:
 )
 def test_of_places_that_may_be_many_and_rows_of_more_nothing_is_said(made: str) -> None:
     assert found(f"made = {made}") == []
+
+
+@pytest.mark.parametrize(
+    ("read", "written"),
+    [
+        ("jnp.logical_not(own)", "jnp.arange(8) == i"),
+        ("jnp.logical_not(own) * own", "(jnp.arange(8) == i).astype(float)"),
+    ],
+)
+def test_what_is_asked_as_a_truth_is_left_one(read: str, written: str) -> None:
+    code = (
+        "import jax, jax.numpy as jnp\n\ndef others(i):\n"
+        f"    own = jnp.zeros((8,)).at[i].set(1)\n    return {read}\n\n"
+        "def all_of():\n    return jax.vmap(others)(jnp.arange(8))\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[0].text == written

@@ -117,3 +117,34 @@ def test_of_what_is_handed_over_there_may_be_one_or_two(over: str, count: int) -
 )
 def test_a_wait_more_is_nothing_where_every_iteration_is_shown(body: str, number: int) -> None:
     assert found("step", body) == number
+
+
+CUT = """
+import jax, jax.numpy as jnp, numpy as np
+
+@jax.jit
+def expanded(costs):
+    return jnp.argsort(costs), jnp.isfinite(costs).sum(), costs * 2.0
+
+def visit(costs, most):
+    order, count, targets = expanded(costs)
+    n = int(count)
+    {reads}
+    return first, values
+
+def run(batches, most):
+    return [visit(costs, most) for costs in batches]
+"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "count"),
+    [
+        ("first = np.asarray(order[:n]); values = np.asarray(targets[first])", 0),
+        ("first = np.asarray(order[:n]); first = first[:most]; values = np.asarray(targets[first])", 0),
+        ("first = np.asarray(order[:n]); values = np.asarray(targets[:most])", 1),
+        ("first = np.asarray(order); values = np.asarray(targets)", 1),
+    ],
+)
+def test_what_is_cut_by_what_was_read_cannot_be_read_with_it(reads: str, count: int) -> None:
+    assert len(check_text(CUT.format(reads=reads).encode(), "m.py", Scope(("reads-one-by-one",)))) == count

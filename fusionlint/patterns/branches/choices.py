@@ -13,7 +13,7 @@ from fusionlint.finding import Edit
 from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import Branch, Conditional, conditional, is_unchanged
 from fusionlint.patterns.branches.text import as_where, branch_text, is_array, part_of
-from fusionlint.patterns.code.at import at_write, inside, names_in
+from fusionlint.patterns.code.at import at_write, inside, is_literal, names_in
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import REPLACES, as_argument, as_operand
 from fusionlint.patterns.code.functions import parameters
@@ -65,7 +65,7 @@ def as_choice(found: Conditional, source: Source) -> Choice | None:
     names = _Names(f"{numpy.name}.where", tree_map.name)
     named, before = _named_test(found, source)
     for each, line in ((names._replace(test=named), before), (names, None)):
-        fields = _of_fields(found, each, source)
+        fields = _of_fields(found, each, source) or _of_a_tuple(found, each, source)
         text = fields if fields is not None else _of_leaves(found, each, source)
         is_asked_again = bool(named) and (str(text).count(named) > 1 or names.tree_map in str(text))
         if text is not None and (line is None or is_asked_again):
@@ -188,6 +188,43 @@ def _of_fields(found: Conditional, names: _Names, source: Source) -> Part | None
                 ]
                 return Called(f"{old}.{method}", fields)
     return None
+
+
+def _of_a_tuple(found: Conditional, names: _Names, source: Source) -> Part | None:
+    """`(jnp.where(p, a, b), key)`, where all but one part of what the branches return is the same in both."""
+    if found.is_switch or len(found.branches) != 2:
+        return None
+    parts = []
+    for branch in found.branches:
+        if not isinstance(branch.result, cst.Tuple) or not isinstance(branch.function, cst.Lambda):
+            return None
+        each = [element.value for element in branch.result.elements]
+        if any(conditional(one, source) is not None or is_literal(source.meant(one)) for one in each):
+            return None  # of a number a conditional makes an array
+        parts.append([(value, part_of(value, branch, found, source)) for value in each])
+    if len(parts[0]) != len(parts[1]) or not all(text for part in parts for _, text in part):
+        return None
+    pairs = [*zip(*parts, strict=True)]
+    if sum(one != other for (_, one), (_, other) in pairs) != 1:
+        return None
+    return Called("", [_chosen(one, other, found, names, source) for one, other in pairs])
+
+
+def _chosen(
+    one: tuple[cst.BaseExpression, str | None],
+    other: tuple[cst.BaseExpression, str | None],
+    found: Conditional,
+    names: _Names,
+    source: Source,
+) -> Part:
+    """One part of a tuple: what both branches have, or a choice of the two."""
+    values, (a, b) = (one[1] or "", other[1] or ""), _leaves(found)[:2]
+    if values[0] == values[1]:
+        return values[0]
+    test = names.test or as_argument(found.test, source)
+    if is_array(one[0], source) or is_array(other[0], source):
+        return Called(names.where, (test, *values))
+    return Called(names.tree_map, (f"lambda {a}, {b}: {Called(names.where, (test, a, b))}", *values))
 
 
 def _field(arg: cst.Arg, new: str, old: str, is_first: bool, found: Conditional, names: _Names, source: Source) -> Part:

@@ -21,6 +21,7 @@ from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.fix import apply
+from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 
@@ -116,7 +117,21 @@ def _operands(found: Conditional, source: Source) -> list[str] | None:
 
 def _inlined(branch: Branch, found: Conditional, source: Source) -> str | None:
     """What the function returns, with what it is handed in the place of its parameters."""
-    return None if _branches(branch.result, source) else part_of(branch.result, branch, found, source)
+    result = _without_a_copy(branch.result, source)
+    return None if _branches(result, source) else part_of(result, branch, found, source)
+
+
+def _without_a_copy(result: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """`params`, of `jax.tree.map(lambda x: x, params)`: only the branch of a conditional needs a call."""
+    match result:
+        case cst.Call(
+            args=[
+                cst.Arg(value=cst.Lambda(params=cst.Parameters(params=[each]), body=cst.Name(same))),
+                cst.Arg(value=tree, star=""),
+            ]
+        ) if same == each.name.value and source.calls(result, *TREE_MAPS):
+            return tree
+    return result
 
 
 def part_of(node: cst.BaseExpression | cst.BaseSlice, branch: Branch, found: Conditional, source: Source) -> str | None:

@@ -28,6 +28,17 @@ def function_named(node: cst.BaseExpression, source: Source) -> Function | None:
     return next(iter(definitions([place], source)), None) if place else None
 
 
+def behind_a_lambda(function: Function, source: Source) -> Function:
+    """`turn` of `lambda carry: turn(carry)`, which hands on what it is given; else the function itself."""
+    match function:
+        case cst.Lambda(body=cst.Call(func=called, args=args)):
+            own = [each.name.value for each in parameters(function)]
+            given = [arg.value.value if isinstance(arg.value, cst.Name) and not arg.star else "" for arg in args]
+            named = function_named(called, source) if given == own else None
+            return named if named is not None else function
+    return function
+
+
 def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
     """What a function returns, where it returns in one place only."""
     if isinstance(function, cst.Lambda):

@@ -172,6 +172,9 @@ class _Style(NamedTuple):
     def laid_out(self, called: Part, blanks: str, before: int, behind: int, stands: Stands) -> str:
         flat = _flat(called)
         text = str(flat)
+        is_long = "\n" not in text and before + len(text) + behind > self.width
+        if is_long and isinstance(flat, Called) and not flat.function and flat.brackets == "()":  # a tuple
+            return self.broken(flat, blanks)
         if "\n" not in text:
             return Lines(self.unit, self.end, self.width).of(text, blanks, before, behind, stands)
         return text if isinstance(flat, str) or any(mark in text for mark in _TEXTS) else self.broken(flat, blanks)

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.at import constant, is_literal, is_no_array, is_no
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.runs.made_once import is_method_for_constructors
 from fusionlint.patterns.runs.under import LOOPS, under_loop
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.source.tree import Source
@@ -49,8 +50,10 @@ class Choice(NamedTuple):
 
 def is_drawn_once(node: cst.CSTNode, source: Source) -> bool:
     """Whether what is drawn is said to be the data to train on, or a key that is made for it says that it is drawn in
-    one call alone; or it is drawn now and then."""
-    return _makes_data(node, source) or _is_of_a_seed(node, source) or _is_every_so_often(node, source)
+    one call alone; or it is drawn now and then, or for what constructors keep."""
+    if _makes_data(node, source) or _is_of_a_seed(node, source) or _is_every_so_often(node, source):
+        return True
+    return source.context(node) != "traced" and is_method_for_constructors(source.project, source.place(node))
 
 
 def _is_every_so_often(node: cst.CSTNode, source: Source) -> bool:

@@ -71,7 +71,7 @@ def _written(
         return f"{numpy}.unravel_index({first}[None], {whole}.shape)"
     if fill is None:
         return first
-    whole = hits if hits.isidentifier() else f"({hits})"
+    whole = hits if hits.isidentifier() else mask  # of numbers `any` asks the same
     return f"{numpy}.where({whole}.any(), {first}, {source.code(fill)})"
 
 

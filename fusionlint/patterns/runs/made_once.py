@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusionlint.lazily import regex
+from fusionlint.source.answers import of_project
+from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.hosts import MAIN
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import Context, calls_in_use
+from fusionlint.source.traced import Context, calls_in_use, is_idle
 
 _MAKES = regex(
     r"^_*(make|build|create|construct|init(iali[sz]e)?|precompute)(_|(?=[A-Z]))|(^|_)factory$|^_*get_(\w+_)?config(_|$)"
@@ -73,6 +75,25 @@ def is_for_constructors(project: Project, place: Place, *, in_loops: bool = Fals
     return bool(calls) and all(
         not call.loops and (c.scope in MAIN or last_name(c.scope) in _CONSTRUCTORS) for c, call in calls
     )
+
+
+def is_method_for_constructors(project: Project, place: Place) -> bool:
+    """The same of a method, by its name: constructors call what is called so, of whatever object, and nobody else."""
+    function = project.function_at(place)
+    return bool(function and function.owner) and last_name(place.scope) in _called_by_constructors(project)
+
+
+@of_project
+def _called_by_constructors(project: Project) -> frozenset[str]:
+    """The last names of what constructors call outside of loops, and nobody else."""
+    project.log.asked.add((EVERYWHERE, CALLS))
+    once, others = set[str](), set[str]()
+    for path in project.files:
+        for caller, _, ((called, _, _), _, loops, _) in project.named_calls(path):
+            if isinstance(called, str) and not is_idle(project, caller):
+                is_once = not loops and last_name(caller.scope) in _CONSTRUCTORS
+                (once if is_once else others).add(last_name(called))
+    return frozenset(once - others)
 
 
 def is_of_a_factory(project: Project, place: Place, depth: int = _DEPTH) -> bool:

@@ -5,12 +5,14 @@ In: the names that the call's results are assigned to. Out: each expression that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.code.calls import call_of
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 
@@ -22,6 +24,8 @@ METHODS = frozenset(("item", "tolist"))
 FETCHES = ("numpy.asarray", "numpy.array", "jax.device_get")
 # What of an array is known without it.
 _KNOWN = frozenset(("shape", "ndim", "size", "dtype", "sharding", "at"))
+# A number that has been read seldom goes through more names than this.
+_NAMES = 3
 
 
 class Read(NamedTuple):
@@ -54,6 +58,23 @@ def is_always_read(node: cst.CSTNode, where: cst.CSTNode, source: Source) -> boo
                 return False
             case cst.ExceptHandler() | cst.BooleanOperation() | cst.Match() | cst.Lambda() | cst.FunctionDef():
                 return False
+    return False
+
+
+def needs_another(read: Read, reads: Sequence[Read], source: Source, depth: int = _NAMES) -> bool:
+    """Whether what is read is cut by what another of the `reads` has brought to the host, `values[:n]` behind `n =
+    int(count)`: that one has to be there first."""
+    others = {each.node for each in reads if each is not read}
+    return any(_is_made_of(name, others, source, depth) for name in names_in(read.node))
+
+
+def _is_made_of(name: cst.Name, reads: set[cst.Call], source: Source, depth: int) -> bool:
+    before = (use.node for use in source.writes(name) if use.order < source.order(name)) if depth else ()
+    for value in (assigned(write, source) for write in before):
+        if value is not None and any(node in reads for node in inside(value)):
+            return True
+        if value is not None and any(_is_made_of(each, reads, source, depth - 1) for each in names_in(value)):
+            return True
     return False
 
 

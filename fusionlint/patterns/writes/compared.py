@@ -12,7 +12,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import Write, constant, is_literal, is_none, is_whole
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, hides_some
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, hides_some, is_handed_to
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused, whole_line
 from fusionlint.patterns.code.passed_over import is_short
@@ -26,6 +26,7 @@ from fusionlint.source.tree import Source
 _LIKE = tuple(f"jax.numpy.{name}_like" for name in ("zeros", "ones", "full"))
 _FULL = ("jax.numpy.full", "jax.numpy.full_like")
 _TRUTHS = ("bool", "bool_")
+_LOGICAL = tuple(f"jax.numpy.logical_{name}" for name in ("not", "and", "or", "xor"))
 
 
 def at_one_place(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] | None:
@@ -44,11 +45,19 @@ def at_one_place(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] |
     said = dtype(write, source)
     is_one = source.code(write.value) in ("1", "1.0", "1.", "True") and fill == "0"
     if is_one:
-        text = where if said in _bools(source) else f"{where}.astype({said})"
+        is_truth = said in _bools(source) or _is_asked_as_truth(write, source)
+        stands_alone = isinstance(source.parent(write.call), cst.Assign | cst.Arg | cst.Return)
+        text = f"{where}.astype({said})" if not is_truth else where[1:-1] if stands_alone else where
     else:
         parts = [where[1:-1], as_argument(write.value, source), fill]
         return _instead(write, Called(f"{jnp}.where", parts, behind=f".astype({said})"), source)
     return _instead(write, text, source)
+
+
+def _is_asked_as_truth(write: Write, source: Source) -> bool:
+    """Whether nobody asks of the array but whether an element is 0: `jnp.logical_not(x)` of all that read it."""
+    reads = source.readers(write.call)
+    return bool(reads) and all(is_handed_to(read, source, *_LOGICAL) for read in reads)
 
 
 def one_hot(write: Write, axis: int, source: Source) -> tuple[str, tuple[Edit, ...]] | None:

@@ -36,6 +36,7 @@ def piecewise(loop: cst.For, source: Source) -> Piecewise | None:
         for call in _own_calls(loop, source)
         if (write := at_write(call)) is not None and (array := _carried(write, loop, source)) is not None
         if _is_counted(write, array, counted, depends) and _only_pieces(write, array, loop, source)
+        if not _is_made_anew(array, loop, source)
         if not any(_is_open(part, counted) for part in write.index)
     ]
     if not found:
@@ -183,6 +184,21 @@ def _carried(write: Write, loop: cst.For, source: Source) -> cst.Name | cst.Attr
             kept = array.value == name if isinstance(array, cst.Name) else _is_replaced(name, array, value, source)
             return array if kept else None
     return None
+
+
+def _is_made_anew(array: cst.Name | cst.Attribute, loop: cst.For, source: Source) -> bool:
+    """Whether each turn begins with a new array before `array` is read, `x = kept.at[i].set(1); x = x.at[j].set(2)`:
+    what becomes of the one of the last turn is said elsewhere, as by a choice."""
+    read = source.order(array)
+    lines = (part for line in loop.body.body if isinstance(line, cst.SimpleStatementLine) for part in line.body)
+    for line in lines:
+        match line:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))], value=value) if (
+                source.order(line) < read
+            ):
+                if isinstance(array, cst.Name) and name == array.value:
+                    return array not in inside(value) and not any(each.value == name for each in names_read(value))
+    return False
 
 
 def _is_replaced(name: str, field: cst.Attribute, value: cst.BaseExpression, source: Source) -> bool:
