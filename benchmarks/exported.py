@@ -15,6 +15,8 @@ import jax
 import numpy as np
 import timing
 
+from fusionlint.compiling.devices import as_where_it_runs
+
 INDEX = "index.jsonl"
 
 
@@ -55,7 +57,8 @@ def save(folder: Path, one: Exported, program: timing.Program, platform: str, *,
         return _plain(jax.tree.leaves(program.jitted(given)))
 
     arrays = _plain(program.arrays) if with_arrays else jax.eval_shape(_plain, program.arrays)
-    exported = jax.export.export(jax.jit(called), platforms=(platform,))(arrays)
+    export = jax.export.export(jax.jit(called), platforms=(platform,))
+    exported = as_where_it_runs(lambda: export(arrays), platform)
     if with_arrays:
         np.savez_compressed(folder / f"{one.of}.npz", *map(np.asarray, arrays))
     (folder / one.file).write_bytes(exported.serialize())

@@ -17,6 +17,7 @@ import functools
 import json
 import multiprocessing
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -207,12 +209,21 @@ def timed(path: Path) -> tuple[Row, list[Timed]]:
     beside = path.with_name(f"{path.stem}-reported.jsonl").read_text(encoding="utf-8").splitlines()
     totals = {row["file"]: _totals(row) for row in map(json.loads, beside[1:]) if "error" not in row}
     rows = [row for row in rows if "busy_us" in row]
-    plain = {row["of"]: row for row in rows if row["form"] in ("", "bad") and not row["fixes"]}
+    plain = {_group(row): row for row in rows if row["form"] in ("", "bad") and not row["fixes"]}
     return head, [
-        Timed(row, plain[row["of"]], totals.get(row["file"]), totals.get(plain[row["of"]]["file"]))
+        Timed(row, beside, totals.get(row["file"]), totals.get(beside["file"]))
         for row in rows
-        if row["of"] in plain and row is not plain[row["of"]]
+        if (beside := plain.get(_group(row))) not in (None, row)
     ]
+
+
+def _group(row: Row) -> tuple[str, str]:
+    """What was timed in turns with what."""
+    return row["of"], row.get("beside", "")
+
+
+def _of(one: Timed) -> str:
+    return str(one.row["of"])
 
 
 def _totals(row: Row) -> Totals:
@@ -224,7 +235,7 @@ def page(head: Row, every: Sequence[Timed]) -> str:
     of_pages = [one for one in every if one.row["form"]]
     of_packages = [one for one in every if not one.row["form"]]
     alone = [one for one in of_packages if len(one.row["fixes"]) == 1]
-    whole = [*{one.row["of"]: one for one in of_packages}.values()]  # the last: all of them, or the only one
+    whole = [max(some, key=lambda one: len(one.row["fixes"])) for _, some in groupby(sorted(of_packages, key=_of), _of)]
     blocks = [
         "# What fixes gain, by a GPU's clock",
         _opening(head),
@@ -245,30 +256,58 @@ def _opening(head: Row) -> str:
 
 
 def _in_packages(alone: Sequence[Timed], whole: Sequence[Timed]) -> Iterator[str]:
-    words = Counter(one.word for one in alone)
+    faster = statistics.geometric_mean([1 / one.ratio for one in whole])
+    call = statistics.geometric_mean([one.plain["us"] / one.row["us"] for one in whole])
     yield wrapped(
         f"{len(whole)} programs of packages as they are, in which `check` finds something that it can fix",
         "([benchmarks/package_steps.py](../benchmarks/package_steps.py)): one step of",
-        f"{package_steps.BATCH} environments, or one generation of evosax. Of {len(alone)} fixes made alone",
-        f"{words['better']} are better, {words['same']} the same and {words['worse']} worse.",
-        "What `explain --try-fixes` says of them without the device (rows), and what the clock does:",
+        f"{package_steps.BATCH} environments, or one generation of evosax. With all of its fixes a program's kernels",
+        f"are {faster:.2f} times as fast, and its call {call:.2f} times (geometric means). Kernels and copies,",
+        "microseconds of them and of the call:",
     )
-    said = Counter((one.said, one.word) for one in alone)
-    order = ("better", "same", "worse")
-    yield table(("", *order), [(f"said: {by}", *(str(said[by, word]) for word in order)) for by in order])
-    yield wrapped("All fixes of a program together. Kernels and copies, microseconds of them and of the call:")
     lines = [
-        (one.row["of"].replace("_", " ", 1), str(len(one.row["fixes"])), *_cells(one), f"{1 / one.ratio:.2f}")
+        (_program(one), str(len(one.row["fixes"])), *_cells(one), f"{1 / one.ratio:.2f}")
         for one in sorted(whole, key=lambda one: one.ratio)
     ]
     yield table(("program", "fixes", "kernels", "their time", "call", "times as fast"), lines)
-    yield wrapped("And each that makes a difference by itself, by the clock or by what `--try-fixes` says:")
+    yield from _by_rule(alone)
+    words = Counter(one.word for one in alone)
+    yield wrapped(
+        f"Of the {len(alone)} fixes made alone {words['better']} are better, {words['same']} the same and",
+        f"{words['worse']} worse. Those that are not the same, by the clock or by what `explain --try-fixes` says",
+        "without the device:",
+    )
     lines = [
-        (one.row["of"].replace("_", " ", 1), one.row["fixes"][0], *_cells(one), one.said, one.word)
+        (_program(one), one.row["fixes"][0], *_cells(one), one.said, one.word)
         for one in sorted(alone, key=lambda one: one.ratio)
-        if {one.said, one.word} != {"same"}
+        if {one.said, one.word} - {"same", ""}
     ]
     yield table(("program", "fix", "kernels", "their time", "call", "`--try-fixes`", "clock"), lines)
+    said = Counter((one.said, one.word) for one in alone if one.said)
+    agreed = sum(count for (by, clock), count in said.items() if by == clock)
+    opposed = said["better", "worse"] + said["worse", "better"]
+    yield wrapped(
+        f"`--try-fixes` and the clock say the same of {agreed} of {said.total()} fixes, and the contrary of {opposed}.",
+    )
+
+
+def _by_rule(alone: Sequence[Timed]) -> Iterator[str]:
+    by_rule: dict[str, list[Timed]] = {}
+    for one in alone:
+        by_rule.setdefault(one.row["fixes"][0].split()[-1], []).append(one)
+    yield wrapped("What one fix takes away, by rule: kernels, and microseconds of them, in the median (and at most).")
+    lines = []
+    for rule, some in sorted(by_rule.items(), key=lambda item: -len(item[1])):
+        cells = []
+        for what in ("kernels", "busy_us"):
+            gains = [one.plain[what] - one.row[what] for one in some]
+            cells.append(f"{short(statistics.median(gains))} ({short(max(gains))})")
+        lines.append((f"[{rule}](../rules/{rule}.md)", str(len(some)), *cells))
+    yield table(("rule", "fixes", "kernels", "microseconds"), lines)
+
+
+def _program(one: Timed) -> str:
+    return _of(one).replace("_", " ", 1)
 
 
 def _in_pages(every: Sequence[Timed]) -> Iterator[str]:

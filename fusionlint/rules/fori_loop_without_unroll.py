@@ -13,7 +13,7 @@ from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.code.layout import added
 from fusionlint.patterns.compiled.recurrence import MOST_MOVES, is_walk_of_few, small_turn
 from fusionlint.patterns.loops.counted_steps import only_adds_up, times_counted, together
-from fusionlint.patterns.loops.step import is_elementwise_step
+from fusionlint.patterns.loops.step import is_elementwise_step, rolls_in
 from fusionlint.patterns.loops.turns import walk
 from fusionlint.patterns.loops.unroll import FEW
 from fusionlint.patterns.runs.loop_bodies import bodies_of
@@ -32,6 +32,10 @@ _REDUCTIONS = 1
 # In the compiled program that is seen of any: of ten leaps by a gradient with two sums an H100 takes 8 us for 44, by
 # XLA's own model.
 _SUMS = 4
+# In one kernel every roll of what was rolled computes that anew: the page's four rolls were 4.4 times as fast so on an
+# H200, the seven of pgx's Othello 2.5 times as slow (docs/fixed.md).
+_MOST_ROLLS = 4
+_ANEW = ", which computes anew what is rolled, for each roll of that: time it"
 # The pairs of the page about more steps than one kernel is made of, and about steps that move places round as well.
 _MANY, _MOVES = 2, 3
 
@@ -59,12 +63,14 @@ def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if source.reads(carry):
         does = "a few elementwise operations" if is_elementwise else "a few elementwise operations and moves"
+        is_anew = rolls_in(body, source) > _MOST_ROLLS
+        fused = f"{'all' if unroll == 'True' else 'so many'} of them fuse into one kernel"
         yield source.finding(
             node,
             f"each of {steps} steps is {does}, in kernels of their own",
             pair=_MOVES if not is_elementwise else 0 if unroll == "True" else _MANY,
-            write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
-            edits=(added(node, f"unroll={unroll}", source),),
+            write=f"`unroll={unroll}`: {fused}{_ANEW if is_anew else ''}",
+            edits=() if is_anew else (added(node, f"unroll={unroll}", source),),
         )
 
 

@@ -56,3 +56,16 @@ def test_steps_of_other_kernels_are_left_alone(step: str) -> None:
 
 def test_many_steps_are_a_loop() -> None:
     assert found(ROLLED, "64") == found(ROLLED, "own.shape[0]") == 0
+
+
+@pytest.mark.parametrize(("rolls", "is_fixed"), [(4, True), (5, False)])
+def test_a_step_that_rolls_what_it_rolled_many_times_is_no_fix(rolls: int, is_fixed: bool) -> None:
+    """An H200's kernels take longer then: docs/fixed.md, pgx's Othello."""
+    step = "own"
+    for _ in range(rolls):
+        step = f"(jnp.roll({step}, shifts[i]) & other)"
+    code = CODE.format(step=f"return found | {step}", count="8")
+    (finding,) = check_text(code.encode(), "m.py", Scope(("fori-loop-without-unroll",)))
+    assert finding.suggestion is not None
+    assert bool(finding.suggestion.edits) is is_fixed
+    assert ("time it" in finding.suggestion.text) is not is_fixed

@@ -40,7 +40,7 @@ _REDUCTIONS = (
     *("jax.nn.logsumexp", "jax.nn.one_hot", "jax.scipy.special.logsumexp", *SOFTMAX, *LOG_SOFTMAX),
 )
 # Moving all places round, and choosing, are elementwise as well for a GPU.
-_ROLLS = ("jax.numpy.roll", *CONDITIONALS)
+_ROLL = "jax.numpy.roll"
 # A product with a vector is such a kernel too. Of two long vectors, all that an optimizer remembers, `vdot` is said.
 # What cuts out parts, joins them, or lays them out anew goes into the kernel that reads it.
 _PARTS = tuple(
@@ -58,6 +58,7 @@ class Does(Enum):
     what asks about many places at once, and stays a kernel; what is none of these, or not seen."""
 
     PLACE_BY_PLACE = auto()
+    ROLL = auto()  # place by place too, but of other places
     REDUCTION = auto()
     PRODUCT = auto()
     ELSE = auto()
@@ -160,6 +161,12 @@ def is_elementwise_step(body: Function, source: Source, reductions: int | None =
     return found is not None and found.count(Does.REDUCTION) <= (reductions or 0)
 
 
+def rolls_in(body: Function, source: Source) -> int:
+    """How often a step with at most one reduction rolls something; 0 of a step that does what is none of that."""
+    found = short_work(body, source, Allowed(is_counted=True, reductions=True, rolls=True))
+    return found.count(Does.ROLL) if found else 0
+
+
 def short_work(body: Function, source: Source, allowed: Allowed) -> list[Does] | None:
     """The operations of a step, where there are few and each is seen to be one that is `allowed`."""
     found = list(_operations(body, source, allowed, _DEPTH))
@@ -175,8 +182,8 @@ def _operations(body: Function, source: Source, allowed: Allowed, depth: int) ->
                 yield (Does.PRODUCT if allowed.parts else Does.ELSE) if is_product else Does.PLACE_BY_PLACE
             case cst.Comparison() | cst.UnaryOperation() | cst.AugAssign():
                 yield Does.PLACE_BY_PLACE
-            case cst.Call() if allowed.rolls and source.calls(node, *_ROLLS):
-                yield Does.PLACE_BY_PLACE
+            case cst.Call() if allowed.rolls and source.calls(node, _ROLL, *CONDITIONALS):
+                yield Does.ROLL if source.calls(node, _ROLL) else Does.PLACE_BY_PLACE
             case cst.Lambda() if allowed.rolls and is_handed_to(node, source, *CONDITIONALS):
                 pass  # written out as a branch
             case cst.Call():
