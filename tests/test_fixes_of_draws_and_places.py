@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fixes import fixed
+from fixes import assert_same, fixed
 
 # What a fix leaves without a reader goes, and jnp is to stay.
 HEAD = "import jax\nimport jax.numpy as jnp\n\nArray = jnp.ndarray\n"
@@ -247,3 +247,36 @@ def _made(code: str, x: jax.Array) -> tuple[jax.Array, ...]:
     assert callable(run)
     made: tuple[jax.Array, ...] = run(x)
     return made
+
+
+@pytest.mark.parametrize("read", ["i", "i + 1", "x[i + n]", "i.at[0].set(0)"])
+def test_places_that_are_more_than_an_index_are_counted_as_a_choice_counts(read: str) -> None:
+    code = function(f"i = jax.random.choice(key, len(x), (k,), p=p)\nreturn {read}")
+    assert in_a_line('method="scan_unrolled").astype(int)\n') in in_a_line(fixed("choice-with-probabilities", code))
+
+
+def test_logits_that_a_name_stands_for_are_drawn_from_as_they_are() -> None:
+    code = function("w = jax.nn.softmax(p + x)\nreturn jax.random.choice(key, 4, p=w)")
+    assert fixed("choice-with-probabilities", code) == function("return jax.random.categorical(key, p + x)")
+    again = code.replace("return", "p = p * 2\n    return")
+    assert "jnp.log(w)" in fixed("choice-with-probabilities", again)
+
+
+INSERTS = f"{HEAD}\n@jax.jit\ndef run(x, v):\n    first = jnp.sum(v)\n    return jnp.insert(x, 0, {{put}}, axis=0)\n"
+
+
+@pytest.mark.parametrize(
+    ("put", "row"),
+    [
+        ("first", "jnp.full_like(x, first, shape=(1, *x.shape[1:]))"),
+        ("x[0] - 1", "jnp.full_like(x[:1], x[0] - 1)"),
+        ("x[0]", "x[0][None]"),
+    ],
+)
+def test_a_row_is_put_in_as_it_is_and_where_there_may_be_no_other(put: str, row: str) -> None:
+    code = INSERTS.format(put=put)
+    after = fixed("insert-by-scatter", code)
+    assert after == code.replace(f"jnp.insert(x, 0, {put}, axis=0)", f"jnp.concatenate([{row}, x])")
+    for rows in (0, 3) if put == "first" else (3,):
+        x = np.arange(rows * 2, dtype=np.int32).reshape(rows, 2)
+        assert_same(code, after, x, np.float32(1.5))

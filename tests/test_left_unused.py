@@ -56,3 +56,18 @@ def test_a_length_that_only_the_draw_read_goes_with_it() -> None:
     code = "@jax.jit\ndef pick(key, p: jax.Array):\n    n = p.shape[0]\n    return jax.random.choice(key, n, p=p)\n"
     after = "@jax.jit\ndef pick(key, p: jax.Array):\n    return jax.random.categorical(key, jnp.log(p))\n"
     assert fixed("choice-with-probabilities", code) == after
+
+
+NUMPY = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_left"),
+    [("", False), ("\n\nZERO = np.zeros(3)\n", True), ("\n\n# np is imported for who imports all of this\n", True)],
+)
+def test_an_import_of_numpy_goes_with_the_last_that_read_it(more: str, is_left: bool) -> None:
+    code = f"def damped(u, v, tau):\n    u = u @ v.T + u.T\n    return u.at[np.diag_indices(u.shape[0])].set(tau){more}"
+    data, scope = (NUMPY + code).encode(), Scope(("write-on-diagonal",))
+    after = fix_text("m.py", data, check_text(data, "m.py", scope), scope, join({}), unsafe=True).after.decode()
+    assert "jnp.where(jnp.eye(" in after
+    assert ("import numpy" in after) is is_left

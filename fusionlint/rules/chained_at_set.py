@@ -23,6 +23,7 @@ from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
 from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.runs.alternatives import is_asked_for
+from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
@@ -82,6 +83,8 @@ rule = Rule(__name__, harm="fusion")
 
 # A setting of that name has pieces made one by one, lest all of them be there at once.
 _MEMORY = regex(r"memory")
+# What is cut up for devices is cut before anything runs on them: `for d in range(n_devices)`.
+_DEVICES = regex(r"\b(n|num)_(local_)?devices\b|\b(local_)?device(s|_count)\(")
 # Of fewer pieces a line may be two calls.
 _PIECES = 4
 _BY_A_MASK = "write all places at once: one jnp.where, with a mask of the places"
@@ -139,7 +142,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     found = piecewise(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
     if found is None or is_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
         return
-    if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
+    if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source) or _DEVICES.search(source.code(node.iter)):
         return
     if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
         return
@@ -268,7 +271,7 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
         return True
     if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
         return True
-    if is_for_steps(last, source) or is_beside_a_solver(last, source):
+    if is_for_steps(last, source) or is_beside_a_solver(last, source) or is_beside_scans(last, source):
         return True
     if is_for_a_decomposition(last, source) or is_decomposed(last, source):
         return True

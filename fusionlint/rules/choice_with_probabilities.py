@@ -15,6 +15,7 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.operations.choice import (
     CHOICE,
@@ -30,7 +31,7 @@ from fusionlint.patterns.operations.choice import (
     starts_a_loop,
     written_shape,
 )
-from fusionlint.patterns.operations.drawn import drawn_from, draws_again
+from fusionlint.patterns.operations.drawn import count_of, drawn_from, draws_again, only_picks
 from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.under import VMAPS
@@ -231,9 +232,10 @@ def _into(made: Choice, source: Source) -> str:
 
 def _logits(p: cst.BaseExpression, numpy: str, source: Source) -> Part:
     """The logarithm of what `p` is in proportion to: of `jnp.exp(x)` and `jax.nn.softmax(x)` it is there already."""
-    match p:
-        case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) if source.calls(p, *_OF_LOGITS):
-            return source.code(x)
+    match source.meant(p):
+        case cst.Call(args=[cst.Arg(value=x, keyword=None, star="")]) as made if source.calls(made, *_OF_LOGITS):
+            if made is p or (not isinstance(x, cst.Call) and is_same_at(x, p, source)):
+                return source.code(x)
     return Called(f"{numpy}.log", (source.code(_weights(p, source)),))
 
 
@@ -273,7 +275,9 @@ def _searched(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Sourc
     cumsum = f"{numpy}.cumsum({source.code(_weights(p, source))})"
     summed = f"{sums} = {cumsum}"
     method = quoted('method="scan_unrolled"', source)
-    places = Called(f"{numpy}.searchsorted", (sums, f"{sums}[-1] * (1 - {draws})", method))
+    # A choice counts as jax does, by 64 bits where those are asked for; a search always by 32.
+    counted = "" if count_of(made.among, source) is None or only_picks(node, source) else ".astype(int)"
+    places = Called(f"{numpy}.searchsorted", (sums, f"{sums}[-1] * (1 - {draws})", method), behind=counted)
     drawn = drawn_from(made.among, places, node, source)
     before = line_before(node, summed, source) if drawn is not None and _is_sure(node, p, source) else None
     edits = (before, *_edits(node, drawn, cumsum, source)) if before is not None and drawn is not None else ()

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import TO_ARRAY, constant, elements, is_fresh, is_literal, is_none
+from fusionlint.patterns.code.at import TO_ARRAY, constant, elements, inside, is_fresh, is_literal, is_none
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.passed_over import is_short
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.scattered import puts_most_behind, scatters_at
+from fusionlint.patterns.loops.stacked_rows import is_stacked_by_a_scan
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
@@ -45,6 +47,8 @@ def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # XLA computes it while it compiles
     if is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
+    if is_stacked_by_a_scan(array, source):
+        return  # of so many steps two kernels more are not seen
     axis = argument(node, 3, "axis")
     axis = None if is_none(axis) else axis
     written = _code(node, array, at, values, axis, source)
@@ -89,8 +93,28 @@ def _code(
     if constant(axis) != 0 or not is_short(array):
         return None
     x = source.code(array)
-    new = f"{jnp}.full_like({x}[:1], {v})"
+    new = _new_row(array, values, jnp, source)
     return Called(f"{jnp}.concatenate", [in_a_list(*([new, x] if at == 0 else [f"{x}[:{at}]", new, f"{x}[{at}:]"]))])
+
+
+def _new_row(array: cst.BaseExpression, values: cst.BaseExpression, jnp: str, source: Source) -> str:
+    """The row to put in, in the array's dtype, which may have no row yet: where one is read, `x[0] - 1`, it has."""
+    x, v = source.code(array), as_argument(values, source)
+    meant = source.meant(values)
+    if _is_a_row(meant, array, source):
+        return f"{as_operand(values, v)}[None]"
+    if any(_is_a_row(part, array, source) for part in inside(meant)):
+        return f"{jnp}.full_like({x}[:1], {v})"
+    return f"{jnp}.full_like({x}, {v}, shape=(1, *{x}.shape[1:]))"
+
+
+def _is_a_row(node: cst.CSTNode, array: cst.BaseExpression, source: Source) -> bool:
+    """`x[0]`, of x as it still is where it is put into."""
+    match node:
+        case cst.Subscript(value=cst.Name() as whole, slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
+            is_of_it = source.code(whole) == source.code(array)
+            return is_of_it and constant(place) is not None and is_same_at(whole, array, source)
+    return False
 
 
 def _is_one(values: cst.BaseExpression, source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.patterns.code.at import constant, elements, inside
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import worked_on
 from fusionlint.patterns.operations.join import lists_parts
+from fusionlint.patterns.runs.beside_scans import is_made_for_scans
 from fusionlint.patterns.writes.places import meant
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -50,6 +51,8 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     such expressions in a function the first."""
     found = _neighbours(node, source)
     if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+        return
+    if is_made_for_scans(node, source):
         return
     array, ahead, behind = found
     others = ((other, _neighbours(other, source)) for other in _in_function(node, source))

@@ -137,3 +137,49 @@ class Model:
 """
     (tmp_path / "model.py").write_text(code)
     assert len(check_files([tmp_path / "model.py"], Scope(("chained-at-set",))).findings) == count
+
+
+HOST = """
+import json
+
+def run(links, path):
+    with open(path) as file:
+        settings = json.load(file)
+    return {name}(links, links), settings
+"""
+OF_ITS_OWN = """
+import json
+
+class Runner:
+    def run(self, links, path):
+        with open(path) as file:
+            return {name}(links, links), json.load(file)
+"""
+
+
+@pytest.mark.parametrize("caller", [HOST, OF_ITS_OWN])
+def test_what_host_code_alone_calls_once_is_left_alone(tmp_path: Path, caller: str) -> None:
+    assert found(tmp_path, "_slabs", caller) == 1  # in what it calls, which anybody may
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        pytest.param(HOST.replace("return", "for _ in path:\n        yield"), id="in a loop"),
+        pytest.param(HOST.replace("def run", "def update"), id="a step"),
+        pytest.param(OF_ITS_OWN.replace("Runner:", "Runner(Trainer):"), id="for a base class, which may run it"),
+        pytest.param(OF_ITS_OWN.replace("def run", "def _run"), id="a method for somebody who is not seen"),
+        pytest.param("\nresult = {name}(1, 2)\n", id="a module, which may be imported for it"),
+    ],
+)  # fmt: skip
+def test_what_host_code_may_call_again_and_again_is_not(tmp_path: Path, caller: str) -> None:
+    assert found(tmp_path, "_slabs", caller) == 2
+
+
+def test_what_says_that_it_is_computed_before_is_left_alone_under_a_trace_too(tmp_path: Path) -> None:
+    assert found(tmp_path, "_precompute_tables", TRACED) < found(tmp_path, "tables", TRACED)
+    assert found(tmp_path, "_precompute_tables", TRACED + LOOP) == found(tmp_path, "tables", TRACED + LOOP)
+
+
+def test_what_is_not_private_anybody_may_call(tmp_path: Path) -> None:
+    assert found(tmp_path, "slabs", HOST) == 2

@@ -1111,3 +1111,11 @@ def test_what_is_the_same_at_all_its_places_is_begun_with(old: str, new: str, is
     (found,) = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("where the two are all places there are, begin with") == is_begun
+
+
+def test_strips_that_are_added_along_several_axes_are_one_sum() -> None:
+    rows, columns = "u.at[:n].add(a).at[-n:].add(a)", "u.at[:, :n].add(b).at[:, -n:].add(b)"
+    code = f"{HEAD}@jax.jit\ndef f(u, n, a, b):\n    u = {rows}\n    return {columns}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("boundary-writes",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == "one sum of u and all that is added, each brought to its place by jnp.pad"

@@ -1,7 +1,7 @@
 """What stands at drawn places of what `jax.random.choice` draws from: of a number the places, of an array its rows.
 
 In: what is drawn from, of a Source, and the code that draws places. Out: the code of what is drawn; None where it is
-not seen to be the one or the other. And of a draw whether it shares its key.
+not seen to be the one or the other. And of a draw whether it shares its key, and whether it is no more than an index.
 """
 
 from __future__ import annotations
@@ -106,4 +106,20 @@ def is_used_as_array(name: cst.Name, source: Source) -> bool:
                 call = source.parent(above)
                 if isinstance(call, cst.Call) and source.calls(call, "len"):
                     return True
+    return False
+
+
+def only_picks(node: cst.Call, source: Source) -> bool:
+    """Whether what is drawn is read as an index alone, `x[i]`, `jnp.take(x, i, axis=0)`."""
+    readers = source.readers(node)
+    return source.assigned_name(node) is not None and all(_picks(read, source) for read in readers)
+
+
+def _picks(read: cst.CSTNode, source: Source) -> bool:
+    match source.parent(read):
+        case cst.Index() as index:
+            return index.value is read
+        case cst.Arg():
+            call = source.handed_to(read)
+            return call is not None and source.calls(call, "jax.numpy.take") and argument(call, 1, "indices") is read
     return False

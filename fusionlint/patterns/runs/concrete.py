@@ -19,7 +19,7 @@ from fusionlint.patterns.runs.cut import is_cut_at_an_array, is_cut_by_a_mask
 from fusionlint.patterns.runs.factories import is_beside_what_is_made
 from fusionlint.patterns.runs.gated import is_gated, is_known_early
 from fusionlint.patterns.runs.given import is_given_no_array
-from fusionlint.patterns.runs.made_once import is_made_once
+from fusionlint.patterns.runs.made_once import is_for_hosts, is_made_once, is_precomputed
 from fusionlint.patterns.runs.made_within import is_made_within
 from fusionlint.patterns.values.array_sizes import FILLED
 from fusionlint.patterns.values.kinds import kind
@@ -77,12 +77,14 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
         return True  # under a trace too, where XLA folds what it is given whole
     if is_traced:
-        return is_made_within(node, source) or is_beside_what_is_made(node, source)
+        is_before = is_precomputed(source.project, source.place(node))
+        return is_before or is_made_within(node, source) or is_beside_what_is_made(node, source)
     if _SETS_UP.search(source.facts.inside) or _is_factory(function, source) or _is_said_to_run_once(node, source):
         return True
     if is_beside_what_is_made(node, source):
         return True
-    if is_made_once(source.project, source.contexts, source.place(node)):
+    about = source.project, source.contexts, source.place(node)
+    if is_made_once(*about) or is_for_hosts(*about):
         return True
     ends = (is_cut_by_a_mask, is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
     if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
+from fusionlint.patterns.runs.often import runs_often
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import Function, last_name
@@ -23,6 +25,8 @@ _MAKES = regex(
     # Not `gen_waveform`, which others call with other masses each time.
     r"|^_*gen_(\w+_)?(keys?|seeds?|mesh|grid)(_|$)"
 )
+# What says so itself, and under a trace too: it runs before the steps that read what it gives.
+_BEFORE = regex(r"^_*pre_?comput")
 _FACTORY = regex(r"(^|_)factory$")
 # What a file of weights is read for, and what has to be done to put them where they belong.
 _LOADS = regex(
@@ -58,6 +62,45 @@ def is_made_once(project: Project, contexts: Mapping[At, Context], place: Place,
         return makes and not calls
     others = [(c, call) for c, call in calls if not is_made_once(project, contexts, c, depth - 1)]
     return not others or (makes and not any(call.loops or _may_be_traced(c, contexts) for c, call in others))
+
+
+def is_precomputed(project: Project, place: Place) -> bool:
+    """Whether a function says that it computes something before, and no call of it stands in a loop: what a trace does
+    with it is done once, for a loop of many steps."""
+    if _BEFORE.match(last_name(place.scope)) is None:
+        return False
+    calls, bodies = calls_in_use(project, place), all_loop_bodies(project)
+    return bool(calls) and not any(call.loops or caller in bodies for caller, call in calls)
+
+
+def is_for_hosts(project: Project, contexts: Mapping[At, Context], place: Place, depth: int = _DEPTH) -> bool:
+    """Whether the function at `place` is private, and host code alone is seen to call it, outside of loops, not again
+    and again, or such functions do: eagerly, and as often as that host code runs."""
+    function = project.function_at(place)
+    if contexts.get(place, "library") != "library" or function is None or not depth:
+        return False
+    if not place.scope.startswith("_") or place.outer.scope or function.decorators:
+        return False
+    calls = [(caller, call) for caller, call in calls_in_use(project, place) if caller != place]
+    return bool(calls) and all(
+        not call.loops and caller.scope and _is_of_a_host(project, contexts, caller, depth) for caller, call in calls
+    )
+
+
+def _is_of_a_host(project: Project, contexts: Mapping[At, Context], caller: Place, depth: int) -> bool:
+    if contexts.get(caller) == "host":
+        return not (runs_often(project, caller) or _is_for_a_base(project, caller))
+    return is_for_hosts(project, contexts, caller, depth - 1)
+
+
+def _is_for_a_base(project: Project, place: Place) -> bool:
+    """Whether a method that nothing is seen to call is private or stands in a class made of others, which may call it
+    in each of their steps."""
+    function = project.function_at(place)
+    if function is None or not function.owner or calls_in_use(project, place):
+        return False
+    owner = project.files[place.path].classes.get(function.owner)
+    return last_name(place.scope).startswith("_") or owner is None or bool(owner.bases)
 
 
 def _is_builder(function: Function) -> bool:
