@@ -258,6 +258,22 @@ def test_a_part_that_is_taken_before_the_step_and_read_behind_it(
     assert len(findings(code)) == count
 
 
+def test_of_several_results_those_that_are_parts_hold_the_memory() -> None:
+    """What else a function returns beside the state that it is handed is no part of it."""
+    code = """
+def set_rate(state, rate): return state, rate / 2
+def train(state, batches, rate):
+    step = jax.jit(_step)
+    for batch in batches:
+        state = step(state, batch)
+        print(rate)
+        {state}, {rate} = set_rate(state, rate)
+    return state
+"""
+    assert len(findings(code.format(state="state", rate="rate"))) == 1
+    assert len(findings(code.format(state="rate", rate="other"))) == 0
+
+
 def test_a_part_of_the_first_state_is_copied_before_it_is_donated() -> None:
     first = "init(params); begin = opt_state.params"
     code = IN_EACH_TURN.format(first=first, taken="opt_state.params", body="pass", result="begin")

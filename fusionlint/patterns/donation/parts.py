@@ -5,6 +5,8 @@ In: reads of the value, or calls that are handed it. Out: the names, or whether 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import libcst as cst
 
 from fusionlint.lazily import regex
@@ -37,7 +39,7 @@ _FIRST_SHARD = "unreplicate"
 
 def names_of_parts(read: cst.CSTNode, source: Source) -> list[cst.Name]:
     """The names that get a part of what is read here, or what a call hands back of it: none for all of it."""
-    part = read
+    part, places = read, None
     while True:
         match above := source.parent(part):
             case cst.Attribute(value=whole, attr=cst.Name(name)) if whole is part and name not in _NO_ARRAYS:
@@ -50,12 +52,22 @@ def names_of_parts(read: cst.CSTNode, source: Source) -> list[cst.Name]:
                 call = source.parent(above)
                 if not isinstance(call, cst.Call) or not gives_back(call, above, source):
                     return []
-                part = call
+                part, places = call, _places(call, above, source)
             case cst.Assign(value=value) if value is part and part is not read:
-                return [name for target in above.targets for name in bound_by(target.target)]
+                return [name for target in above.targets for name in _at(places, target.target)]
             case _:
                 target = source.assigned_name(part) if part is not read else None
                 return [] if target is None else [target]
+
+
+def _at(places: frozenset[int] | None, target: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The names that a target binds, of a tuple those at `places`, where these are known."""
+    if places is None or not isinstance(target, cst.Tuple):
+        yield from bound_by(target)
+        return
+    for place, element in enumerate(target.elements):
+        if place in places:
+            yield from bound_by(element.value)
 
 
 def _is_item(taken: cst.Subscript, source: Source) -> bool:
@@ -72,9 +84,19 @@ def gives_back(call: cst.Call, given: cst.Arg, source: Source) -> bool:
     if name in TREE_MAPS:
         return len(call.args) > 1 and call.args[0] is not given and _keeps_leaves(call.args[0].value, source)
     function = function_named(call.func, source)
+    if is_jitted(call.func, source):
+        return False
     if isinstance(function, cst.FunctionDef):
-        return not is_jitted(call.func, source) and _returns_a_part(function, call.args.index(given), source)
-    return bool(_GETS.match(dotted(call.func).rpartition(".")[2])) and not is_jitted(call.func, source)
+        return bool(_returned_parts(function, call.args.index(given), source))
+    return bool(_GETS.match(dotted(call.func).rpartition(".")[2]))
+
+
+def _places(call: cst.Call, given: cst.Arg, source: Source) -> frozenset[int] | None:
+    """Which of what a def of the file returns, where it returns several, are parts of what it is handed."""
+    function = function_named(call.func, source)
+    if not isinstance(function, cst.FunctionDef):
+        return None
+    return _returned_parts(function, call.args.index(given), source)
 
 
 def _keeps_leaves(one: cst.BaseExpression, source: Source) -> bool:
@@ -92,18 +114,17 @@ def _keeps_leaves(one: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def _returns_a_part(function: cst.FunctionDef, place: int, source: Source) -> bool:
-    """Whether a def returns, of what it is handed at `place`, all or a part: `return state[0]`, `x, _ = state`."""
+def _returned_parts(function: cst.FunctionDef, place: int, source: Source) -> frozenset[int]:
+    """The places at which a def returns, of what it is handed at `place`, all or a part: `return state[0]`, `x, _ =
+    state`."""
     handed = [*parameters(function)][place : place + 1]
-    if not handed:
-        return False
     returned = [part.value for part in returns_of(function, source) if part.value is not None]
-    parts = [each.value for value in returned for each in _listed(value)]
-    return any(_is_of(part, handed[0].name, source) for part in parts)
+    parts = [(i, each.value) for value in returned for i, each in enumerate(_listed(value))]
+    return frozenset(i for i, part in parts if any(_is_of(part, one.name, source) for one in handed))
 
 
-def _listed(value: cst.BaseExpression) -> list[cst.BaseElement]:
-    return [*value.elements] if isinstance(value, cst.Tuple | cst.List) else [cst.Element(value)]
+def _listed(value: cst.BaseExpression) -> Sequence[cst.BaseElement]:
+    return value.elements if isinstance(value, cst.Tuple) else [cst.Element(value)]
 
 
 def _is_of(value: cst.BaseExpression, handed: cst.Name, source: Source, depth: int = _DEPTH) -> bool:
