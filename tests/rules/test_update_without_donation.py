@@ -258,6 +258,35 @@ def test_a_part_that_is_taken_before_the_step_and_read_behind_it(
     assert len(findings(code)) == count
 
 
+IN_EPOCHS = """
+def train(state, loader, score):
+    step = jax.jit(_step)
+    last = score
+    for epoch in range(9):
+        {before}
+        for batch in loader:
+            print(last)
+            state = step(state, batch)
+        {behind}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "result", "count"),
+    [
+        ("pass", "if score(state) > 1: best = state.params", "best", 0),
+        ("pass", "if score(state) > 1: save(state.params)", "state", 1),
+        ("old = state.params", "score(old)", "state", 0),
+        ("score(state.params)", "new = state.params; score(new)", "new", 1),
+        ("pass", "last = state.params", "state", 0),  # of the epoch before, in the second turn of the next
+        ("pass", "last = score(state.params)", "state", 1),
+    ],
+)
+def test_a_part_that_outlives_an_epoch(before: str, behind: str, result: str, count: int) -> None:
+    assert len(findings(IN_EPOCHS.format(before=before, behind=behind, result=result))) == count
+
+
 def test_of_several_results_those_that_are_parts_hold_the_memory() -> None:
     """What else a function returns beside the state that it is handed is no part of it."""
     code = """

@@ -8,6 +8,8 @@ from where the name was written and through the call, and nothing writes the nam
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -17,6 +19,7 @@ from fusionlint.patterns.donation.parts import names_of_parts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+_Loop: TypeAlias = "cst.For | cst.While"
 # Of a state that holds the parameters these are asked for.
 _PARAMETERS = regex(r"(^|\.)get_params$")
 
@@ -26,19 +29,18 @@ def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     state.params`, that is read when the next step has taken its memory; or is put into what comes of it."""
     if isinstance(argument, cst.Name) and _is_put_back(argument, call, source):
         return True
-    loop = _loop(call, source)
-    names = _parts(argument, call, source)
-    return any(_is_read_behind(name, call, loop, source) for name in names if _is_in(name, loop, source))
+    loops = _loops(call, source)
+    return any(_is_read_behind(name, call, loops, source) for name in _parts(argument, call, source))
 
 
 def first_part_read(argument: cst.BaseExpression, call: cst.Call, source: Source) -> cst.Name | None:
-    """The name of a part of what `argument` is before the loop, where that is read once a call has run."""
-    loop = _loop(call, source)
-    if loop is None:
+    """The name of a part of what `argument` is before the loops, where that is read once a call has run."""
+    loops = _loops(call, source)
+    if not loops:
         return None
-    names = _parts(argument, call, source)
-    before = (name for name in names if source.order(name) < source.order(call) and not _is_in(name, loop, source))
-    return next((name for name in before if _gets_by(name, call, loop, source)), None)
+    names = (name for name in _parts(argument, call, source) if loops[-1] not in source.ancestors(name))
+    before = (name for name in names if source.order(name) < source.order(call))
+    return next((name for name in before if _gets_by(name, call, loops[-1], source)), None)
 
 
 def holds_parameters(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -48,14 +50,10 @@ def holds_parameters(argument: cst.BaseExpression, call: cst.Call, source: Sourc
     return any(each is not None and _PARAMETERS.search(dotted(each.func)) for each in handed)
 
 
-def _loop(call: cst.Call, source: Source) -> cst.For | cst.While | None:
-    loop = source.loop(call)
-    return loop if isinstance(loop, cst.For | cst.While) else None
-
-
-def _is_in(node: cst.CSTNode, loop: cst.For | cst.While | None, source: Source) -> bool:
-    """Whether a loop runs `node` again; without one, all is one turn."""
-    return loop is None or loop in source.ancestors(node)
+def _loops(call: cst.Call, source: Source) -> list[_Loop]:
+    """The loops that run `call` again and again, innermost first: those of its function."""
+    around = takewhile(lambda above: not isinstance(above, cst.FunctionDef), source.ancestors(call))
+    return [above for above in around if isinstance(above, cst.For | cst.While)]
 
 
 def _parts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.Name]:
@@ -80,9 +78,17 @@ def _reads(name: cst.Name, call: cst.Call, source: Source) -> list[cst.Name]:
     return [read for read in source.reads(name) if call not in source.ancestors(read)]
 
 
-def _is_read_behind(name: cst.Name, call: cst.Call, loop: cst.For | cst.While | None, source: Source) -> bool:
-    reads, gate = _reads(name, call, source), _gate(name, loop, source)
+def _is_read_behind(name: cst.Name, call: cst.Call, loops: list[_Loop], source: Source) -> bool:
+    """Whether what is written to `name` in a turn of a loop around `call`, or before and behind one call, is read when
+    the call has run. `loops` are all around the call."""
+    around = [loop for loop in loops if loop in source.ancestors(name)]
+    if loops and not around:
+        return False
+    reads, gate = _reads(name, call, source), _gate(name, around, source)
     if gate is not None and any(gate not in source.ancestors(read) for read in reads):
+        return True
+    # The call comes round in a loop that `name` is not written in.
+    if len(around) < len(loops) and _gets_by(name, call, loops[-len(around) - 1], source):
         return True
     reads = [read for read in reads if source.function(read) is source.function(call)]
     taken, called = source.order(name), source.order(call)
@@ -92,26 +98,24 @@ def _is_read_behind(name: cst.Name, call: cst.Call, loop: cst.For | cst.While | 
     return any(called < order < taken for order in orders)
 
 
-def _gate(name: cst.Name, loop: cst.For | cst.While | None, source: Source) -> cst.If | None:
-    """The `if` around, in the same loop."""
-    for above in source.ancestors(name) if loop is not None else ():
-        if above is loop:
-            break
-        if isinstance(above, cst.If):
-            return above
-    return None
+def _gate(name: cst.Name, around: list[_Loop], source: Source) -> cst.If | None:
+    """The `if` around, in the innermost loop that both are in."""
+    inside = takewhile(lambda above: above is not around[0], source.ancestors(name)) if around else ()
+    return next((above for above in inside if isinstance(above, cst.If)), None)
 
 
-def _gets_by(name: cst.Name, call: cst.Call, loop: cst.For | cst.While, source: Source) -> bool:
-    """Whether what was written to `name` before the loop is read after `call` has run."""
-    called = source.order(call)
-    anew = (use.node for use in source.writes(name) if source.always_follows(call, use.node))
-    behind = [source.order(each) for each in anew if source.order(each) > called]
+def _gets_by(name: cst.Name, call: cst.Call, loop: _Loop, source: Source) -> bool:
+    """Whether what was written to `name` outside of a loop around `call` is read in it, or behind it where it was
+    written before, once the call has run."""
+    called, is_before = source.order(call), source.order(name) < source.order(call)
+    anew = [use.node for use in source.writes(name) if source.always_follows(call, use.node) and use.order > called]
+    in_each_turn = any(loop in source.ancestors(each) for each in anew)
     for read in _reads(name, call, source):
         order = source.order(read)
         if source.function(read) is not source.function(call) or source.written(read) not in (None, name):
             continue
-        if (order > called or _is_in(read, loop, source)) and not any(w < order or order < called for w in behind):
+        is_reached = loop in source.ancestors(read) or (is_before and order > called)
+        if is_reached and not (in_each_turn if order < called else any(source.order(each) < order for each in anew)):
             return True
     return False
 
