@@ -312,11 +312,17 @@ def test_a_part_of_the_first_state_is_copied_before_it_is_donated() -> None:
     assert not found.suggestion.edits
 
 
-def test_a_state_that_is_asked_for_the_parameters_holds_those_it_was_made_of() -> None:
-    code = IN_EACH_TURN.format(first="init(params)", taken="get_params(opt_state)", body="pass", result="0")
+@pytest.mark.parametrize(
+    ("made", "is_offered"), [("init(params)", False), ("init(new())", True), ("init(p)\n    print(p)", False)]
+)
+def test_a_state_that_is_asked_for_the_parameters_holds_those_it_was_made_of(made: str, is_offered: bool) -> None:
+    """Which nobody may read once they are donated."""
+    code = IN_EACH_TURN.format(
+        first="0", taken="get_params(opt_state)", body="print(p)" if "(p)" in made else "pass", result="0"
+    ).replace("opt_state = 0", f"p = new()\n    opt_state = {made}")
     (found,) = findings(code)
     assert found.suggestion is not None
-    assert not found.suggestion.edits
+    assert bool(found.suggestion.edits) is is_offered
 
 
 @pytest.mark.parametrize(("jit", "count"), [("jax.pmap", 0), ("jax.jit", 1)])

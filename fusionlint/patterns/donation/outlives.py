@@ -15,6 +15,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import REPLACES
+from fusionlint.patterns.donation.first_values import first_values
 from fusionlint.patterns.donation.parts import names_of_parts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -44,10 +45,26 @@ def first_part_read(argument: cst.BaseExpression, call: cst.Call, source: Source
 
 
 def holds_parameters(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
-    """Whether the function asks this for the parameters, `get_params(opt_state)`: its first value, `init(params)`, may
-    hold those that it was made of."""
+    """Whether the function asks this for the parameters, `get_params(opt_state)`, so that its first value,
+    `init(params)`, may hold those that it was made of; and somebody may read these once a call has run."""
     handed = (source.handed_to(read) for read in _reads_of(argument, call, source))
-    return any(each is not None and _PARAMETERS.search(dotted(each.func)) for each in handed)
+    if not any(each is not None and _PARAMETERS.search(dotted(each.func)) for each in handed):
+        return False
+    made = (value for value in first_values(argument, call, source) if isinstance(value, cst.Call))
+    return any(_is_read_again(arg.value, call, source) for first in made for arg in first.args)
+
+
+def _is_read_again(value: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether a variable is read in a loop around `call` or behind it, or is what a caller has handed over."""
+    written = source.written(value) if isinstance(value, cst.Name) else None
+    if written is None or isinstance(source.parent(written), cst.Param):
+        return not isinstance(value, cst.Call)
+    loops = _loops(call, source)
+    reads = [read for read in source.reads(written) if read is not value]
+    return any(
+        source.order(read) > source.order(call) or any(loop in source.ancestors(read) for loop in loops)
+        for read in reads
+    )
 
 
 def _loops(call: cst.Call, source: Source) -> list[_Loop]:
