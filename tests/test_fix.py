@@ -269,7 +269,7 @@ def test_a_diff_is_what_patch_reads(end: str, tmp_path: Path) -> None:
     assert (tmp_path / "m.py").read_bytes() == after
 
 
-SEARCH = "{}\ndef f(x, edges):\n    {}\n    return np.digitize(x, edges)\n"
+SEARCH = "{}\ndef f(x, edges):\n    {}\n    return np.searchsorted(edges, x)\n"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ SEARCH = "{}\ndef f(x, edges):\n    {}\n    return np.digitize(x, edges)\n"
 def test_where_a_name_may_be_numpy_the_finding_stays_and_offers_no_edit(
     head: str, inside: str, is_offered: bool
 ) -> None:
-    """numpy's digitize has no method."""
+    """numpy's searchsorted has no method."""
     search = Scope(("default-searchsorted",))
     (one,) = check_text(SEARCH.format(head, inside or "pass").encode(), "m.py", search)
     assert one.suggestion is not None

@@ -6,8 +6,10 @@ from textwrap import dedent
 
 import pytest
 
+from fusionlint.source.judging import check_text
 from fusionlint.source.places import Place
 from fusionlint.source.reading import read_facts
+from fusionlint.source.scope import Scope
 from fusionlint.source.traced import is_idle, reached_from
 from fusionlint.source.world import join
 
@@ -482,6 +484,7 @@ def test_cards_and_numbers_are_drawn_as_pictures_are(function: str, expected: st
         ("tests/env.py", "f", True),
         ("env_test.py", "f", True),
         ("benchmarks/speed.py", "f", True),
+        ("smoke-tests/ppo.py", "f", True),
         ("visualize/viewer.py", "f", True),
         ("m.py", "count_naive", True),
         ("m.py", "propagator_slow.step", True),
@@ -590,3 +593,23 @@ def test_of_other_methods_nobody_can_see_how_they_run(text: str) -> None:
 
 def test_a_method_that_keeps_what_it_makes_under_a_jit_is_traced_all_the_same() -> None:
     assert context(f"class Model:\n    def step(self): return jax.jit(self.fit)\n{KEEPS}", "Model.fit") == "traced"
+
+
+def test_a_generator_is_run_by_python() -> None:
+    """From one `yield` to the next; of what stands above it anything may be made."""
+    code = """
+import contextlib, jax, jax.numpy as jnp
+
+{above}
+def masks(key, n):
+    while True:
+        key, sub = jax.random.split(key)
+        mask = jax.random.bernoulli(sub, 0.5, (n,))
+        mask = jax.lax.cond(jnp.all(mask), lambda x: jnp.zeros_like(x), lambda x: x, mask)
+        {out}
+"""
+    counts = [
+        len([*check_text(code.format(above=above, out=out).encode(), "m.py", Scope(("cond-for-where",)))])
+        for above, out in (("", "yield mask"), ("", "return mask"), ("@contextlib.contextmanager", "yield mask"))
+    ]
+    assert counts == [0, 1, 1]

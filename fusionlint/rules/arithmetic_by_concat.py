@@ -66,6 +66,9 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_short(seen) or _has_several_users(node, source):
         return
+    changed = [part for part, cut in zip(parts(node, source), seen, strict=True) if cut.is_changed]
+    if all(_is_needed_apart(part, node, source) for part in changed):
+        return
     if is_concrete(node, source) or is_of_numpy(seen[0].read.value, source) or is_taken_to_the_host(node, source):
         return
     if is_for_a_picture(source.project, source.place(node)):
@@ -76,6 +79,13 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair=int(under_loop(node, source)),
         write=_instead(node, seen, source),
     )
+
+
+def _is_needed_apart(part: cst.BaseExpression, join: cst.Call, source: Source) -> bool:
+    """Whether what was made of a part has a name, by which others than the join read it: they need it by itself."""
+    written = source.written(part) if isinstance(part, cst.Name) else None
+    reads = source.reads(written) if written is not None else ()
+    return any(join not in source.ancestors(read) for read in reads)
 
 
 def _cut(part: cst.BaseExpression, along: int, source: Source) -> _Cut | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import constant, inside, is_literal, is_none, names_read
+from fusionlint.patterns.code.at import constant, is_literal, is_none, names_read
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
@@ -17,6 +17,7 @@ from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.searches import searched_for
+from fusionlint.patterns.operations.chances import is_given, may_be_none
 from fusionlint.patterns.operations.choice import (
     CHOICE,
     Choice,
@@ -28,15 +29,14 @@ from fusionlint.patterns.operations.choice import (
     listed,
     number,
     one_of_two,
-    starts_a_loop,
     written_shape,
 )
 from fusionlint.patterns.operations.drawn import count_of, drawn_from, draws_again, only_picks
 from fusionlint.patterns.operations.softmax import SOFTMAX
+from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.rule import Rule
-from fusionlint.source.facts import Value
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
         return
-    if not _is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
+    if not is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
         return
     if is_beside_a_call(node, _FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
         return  # beside a factorization no draw counts
@@ -116,31 +116,6 @@ def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) 
     return mapped is not None and source.calls(mapped, *VMAPS) and is_the_same
 
 
-def _is_given(p: cst.BaseExpression, source: Source) -> bool:
-    """Whether there are probabilities at all: of a parameter that is None by default, and that nobody asks for that,
-    some call has to be seen that hands them on. Who calls a method is seldom seen."""
-    parameter = source.binder(p) if isinstance(p, cst.Name) else None
-    match parameter:
-        case cst.Param(name=cst.Name(name), default=cst.Name("None")):
-            function = source.nearest(parameter, cst.FunctionDef)
-            if function is None or _asks(function, name) or source.scope(function) in source.facts.raw.classes:
-                return True
-            called = source.project.name_of(source.body_place(function))
-            place = next((i for i, each in enumerate(function.params.params) if each is parameter), None)
-            return any(_hands(call.value, name, place) for _, call in source.project.calls_of(called))
-    return True
-
-
-def _asks(function: cst.FunctionDef, name: str) -> bool:
-    """Whether something is done by whether the parameter is None: `if p is None: ...`."""
-    tests = (node.test for node in inside(function.body) if isinstance(node, cst.If | cst.IfExp))
-    return any(name == read.value for test in tests for read in names_read(test))
-
-
-def _hands(call: Value, name: str, place: int | None) -> bool:
-    return name in dict(call.keywords) or (place is not None and len(call.arguments) > place)
-
-
 class _Instead(TypedDict):
     """What a finding says to write."""
 
@@ -174,11 +149,7 @@ def _is_sure(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
     replace = argument(node, 3, "replace")
     if replace is not None and source.code(replace) not in ("True", "False"):
         return False
-    parameter = source.binder(p) if isinstance(p, cst.Name) else None
-    may_be_none = isinstance(parameter, cst.Param) and is_none(parameter.default)
-    meant = source.meant(p)
-    is_open = isinstance(meant, cst.IfExp) and (is_none(meant.body) or is_none(meant.orelse))
-    return not (may_be_none or is_open or source.has_comment(node))
+    return not (may_be_none(node, p, source) or source.has_comment(node))
 
 
 def _two(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Part | None:

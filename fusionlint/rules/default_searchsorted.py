@@ -15,7 +15,9 @@ from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.operations.choice import is_beside_a_call
 from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
+from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.runs.often import runs_often
@@ -44,6 +46,11 @@ _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 # What makes a table of many points, where a module has one.
 _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|load|loadtxt|genfromtxt)$")
+# What turns a matrix over again and again, by kernels of its own: beside it no search counts.
+_FACTORIZATIONS = (
+    "jax.numpy.polyfit",
+    *(f"jax.{m}.linalg.{name}" for m in ("numpy", "scipy") for name in ("lstsq", "svd", "eigh", "eig", "qr", "schur")),
+)
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _PARTIAL = "functools.partial"
 _HANDS = (*VMAPS, *JIT, _PARTIAL)
@@ -66,12 +73,14 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
         return
+    if starts_a_loop(node, source) or is_beside_a_call(node, _FACTORIZATIONS, source):
+        return  # one search beside all of its steps
     yield source.finding(
         node,
         f"the default method {_IN_A_LOOP}",
-        write=f"{source.code(node.func)}(..., {UNROLLED})",
+        write=f"{source.code(node.func)}(..., {UNROLLED}){_since(node.func, source)}",
         edits=_edits(node, source),
-        safe=True,
+        safe=not _since(node.func, source),
     )
 
 
@@ -83,6 +92,8 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
+        return
+    if starts_a_loop(node, source):
         return
     # There it is one compiled program, and written out it is many.
     if is_mapped_by_the_host(node, source) or (source.context(node) != "traced" and is_for_the_host(node, source)):
@@ -122,9 +133,9 @@ def search_handed_on(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             f"the default method {_IN_A_LOOP}",
-            write=_with_method(node, search, source),
+            write=_with_method(node, search, source) + _since(search, source),
             edits=_edits_of(node, made, used, source),
-            safe=True,
+            safe=not _since(search, source),
         )
     elif any(_is_asked_often(use, made[-1], source) for use in used):
         yield source.finding(
@@ -150,6 +161,12 @@ def interpolated_by_a_loop(barrier: Barrier, module: hlo.Module) -> str | None:
     if searched_for(barrier, module) != "interp":
         return None
     return f"write jnp.interp out around jnp.searchsorted(..., {UNROLLED}): by itself it searches in a loop"
+
+
+def _since(search: cst.BaseExpression, source: Source) -> str:
+    """From which jax on the function takes a method, where an old one does not: there the call would raise."""
+    is_new = (source.qualified_name(search) or "").endswith("digitize")
+    return " (jnp.digitize takes a method from jax 0.4.34 on)" if is_new else ""
 
 
 def _with_method(node: cst.Call, search: cst.BaseExpression, source: Source) -> str:

@@ -26,7 +26,7 @@ from fusionlint.source.walk import dotted
 rule = Rule(__name__, harm="dispatch")
 
 # What makes first values, or a part of something, runs once, often under a trace after all.
-_INITIALIZES = regex(r"(^|_)init(_|$)|initiali[sz]er?(_|$)|^_?(make|build)_")
+_INITIALIZES = regex(r"(^|_)init(_|$)|initiali[sz]er?(_|$)|^_?(make|build|set_?up)_")
 _EPOCH = regex(r"epoch", re.I)
 _EVENT = regex(r"(^|[._])events?([._]|$)")
 

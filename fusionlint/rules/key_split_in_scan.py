@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import REPLACES, argument
 from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.compiled.of_jax import is_loop_of_jax, is_path_of_jax
@@ -32,6 +32,7 @@ rule = Rule(__name__, harm="fusion")
 _FORI = "jax.lax.fori_loop"
 _SPLIT, _FOLD = "jax.random.split", "jax.random.fold_in"
 _MAKES_KEYS = ("_threefry_split", "_threefry_fold_in", "random_split", "random_fold_in")
+_BRANCHES = ("jax.lax.cond", "jax.lax.switch", "jax.lax.select")
 _DEPTH = 4
 
 
@@ -70,12 +71,17 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 
 def _is_of_unknown_length(body: Function, source: Source) -> bool:
-    """Whether an array says how many steps the loop takes, `fori_loop(0, count, ...)` of a count that was drawn: how
-    many keys are to be split, nobody can say."""
+    """Whether an array says how many steps the loop takes, `fori_loop(0, count, ...)` of a count that was drawn or that
+    a cond chose: how many keys are to be split, nobody can say."""
     loops = (loop for loop in source.calls_of((_FORI,)) if isinstance(loop, cst.Call))
     own = (loop for loop in loops if body in definitions(bodies_of(loop, source), source))
     ends = [argument(loop, place, name) for loop in own for place, name in enumerate(("lower", "upper"))]
-    return any(end is not None and kind(end, source) == "array" for end in ends)
+    return any(end is not None and (kind(end, source) == "array" or _is_chosen(end, source)) for end in ends)
+
+
+def _is_chosen(end: cst.BaseExpression, source: Source) -> bool:
+    """Whether this counts with what a branch of jax.lax gave, `n + 1` of `n = jax.lax.cond(...)`."""
+    return any(source.calls(source.meant(name), *_BRANCHES) for name in names_read(end))
 
 
 @rule.barrier

@@ -40,6 +40,7 @@ from fusionlint.patterns.donation.large_states import (
     are_caches,
     are_large,
     is_beside_its_model,
+    is_beside_rollouts,
     is_large,
     is_of_em,
     is_state,
@@ -243,9 +244,11 @@ def _finding(
     given = [(call, given_at(call, key)) for call in calls for key in names]
     if all(is_of_numbers(a, c, source) or is_of_norms(a, c, source) for c, a in given) or are_all_narrow(source):
         return
-    handed = (dotted(arg.value) for call in calls for arg in call.args)
+    handed = [dotted(arg.value) for call in calls for arg in call.args]
     if is_beside_its_model(names.values(), handed) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
+    if is_beside_rollouts(node, handed, source):
+        return
     what = " and ".join(f"`{name}`" for name in names.values())
     is_written, order = are_caches(names.values()), in_order(calls, names, source)
     said = keywords(node, names, calls[0], offset, donated, source)

@@ -14,7 +14,8 @@ from fusionlint.lazily import regex
 # once. What they do to a project's functions is no use of them. They are a third of the code of jax, flax, brax,
 # maxtext and numpyro.
 _IDLE_FILE = regex(
-    r"(^|/)((unit_?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting|visuali[sz]ations?|visuali[sz]ers?"
+    r"(^|/)(((unit|smoke|integration)[_-]?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting"
+    r"|visuali[sz]ations?|visuali[sz]ers?"
     r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
     r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic"
     # What draws the pictures of a documentation.

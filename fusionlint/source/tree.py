@@ -62,14 +62,25 @@ class Source(Meanings):
 
     def is_traced(self, node: cst.CSTNode) -> bool:
         """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code; and not
-        behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks."""
+        behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks; nor in a
+        generator, which Python runs from one `yield` to the next."""
         if self.context(node) == "host" or self.is_dead(node):
             return False
         scope = self.scope(node)
         if scope not in self._asked_for:
             around = (above for above in self.ancestors(node) if isinstance(above, cst.FunctionDef))
-            self._asked_for[scope] = not any(self._is_never_asked_for(a) for a in around if self._holds(a, node))
+            is_asked_for = not any(self._is_never_asked_for(a) for a in around if self._holds(a, node))
+            self._asked_for[scope] = is_asked_for and not self._is_in_a_generator(node)
         return self._asked_for[scope]
+
+    def _is_in_a_generator(self, node: cst.CSTNode) -> bool:
+        """Whether the def around hands values out one by one, to no trace that is seen; what stands above it may make
+        something else of it."""
+        function = self.function(node)
+        if not isinstance(function, cst.FunctionDef) or function.decorators or self.context(node) == "traced":
+            return False
+        piece = self.pieces.of_scope(self.body_scope(function))
+        return any(self.function(each) is function for each in self.nodes_in({piece}, cst.Yield))
 
     @cached_property
     def _asked_for(self) -> dict[str, bool]:

@@ -172,6 +172,10 @@ class Variables(Syntax):
         """Whether `first`, earlier in the text of one function, has run whenever `second` does."""
         return flow.always_precedes(self._walk.parents, first, second)
 
+    def always_follows(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether `second`, later in the text of one function, runs whenever `first` has."""
+        return flow.always_follows(self._walk.parents, first, second)
+
     def value(self, read: cst.Name) -> cst.BaseExpression | None:
         """The right-hand side that `read` stands for, where only one is possible."""
         if self.is_never_assigned(read):

@@ -57,7 +57,8 @@ FUNCTION, METHOD = "def symbol(key, n, p=None):", "class Source:\n  def symbol(s
         pytest.param(FUNCTION, "", "return symbol(key, 8)", 0, id="nobody hands them on"),
         pytest.param(FUNCTION, "", "return symbol(key, 8, p=jnp.ones(4))", 1, id="by name"),
         pytest.param(FUNCTION, "", "return symbol(key, 8, jnp.ones(4))", 1, id="in their place"),
-        pytest.param(FUNCTION, "if p is None: return key", "return symbol(key, 8)", 1, id="None is something else"),
+        pytest.param(FUNCTION, "if p is None: return key", "return symbol(key, 8)", 0, id="all leave it None"),
+        pytest.param(FUNCTION, "if p is None: return key", "return key", 1, id="nobody is seen to call"),
         pytest.param(FUNCTION.replace("=None", ""), "", "return key", 1, id="they have to be given"),
         pytest.param(METHOD, "", "return key", 1, id="a method, which anybody may call"),
     ],
@@ -65,6 +66,67 @@ FUNCTION, METHOD = "def symbol(key, n, p=None):", "class Source:\n  def symbol(s
 def test_what_is_none_by_default_has_to_be_handed_on(head: str, before: str, call: str, count: int) -> None:
     code = OF_A_SOURCE.format(head=head, before=before or "n = n + 0", call=call)
     assert len([*check_text(code.encode(), "m.py", SCOPE)]) == count
+
+
+OF_A_FIELD = """\
+import jax
+import jax.numpy as jnp
+
+class Source:
+    def __init__(self, levels, p=None):
+        self.levels = levels
+        self.p = None if p is None else jnp.atleast_1d(p)
+
+    def symbols(self, key, n):
+        {before}
+            return jax.random.choice(key, self.levels, (n,), p=self.p)
+
+{made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "made", "count"),
+    [
+        ("if n:", "", 1),
+        ("if n:", "ONE = Source([0, 1])", 0),
+        ("if n:", "ONE, OTHER = Source([0, 1]), Source([0, 1], p=[0.3, 0.7])", 1),
+        ("if n:", "OTHER = Source([0, 1], [0.3, 0.7])", 1),
+        ("if self.p is not None:", "OTHER = Source([0, 1], [0.3, 0.7])", 1),
+    ],
+)
+def test_a_field_that_nobody_gives_is_none(before: str, made: str, count: int) -> None:
+    assert len([*check_text(OF_A_FIELD.format(before=before, made=made).encode(), "m.py", SCOPE)]) == count
+
+
+@pytest.mark.parametrize(
+    ("before", "is_offered"),
+    [
+        ("if self.p is not None: n = len(self.p)\n        if n:", False),
+        ("if self.p is not None:", True),
+        ("if n:", True),
+    ],
+)
+def test_where_a_field_may_be_none_nothing_is_summed(before: str, is_offered: bool) -> None:
+    """jnp.cumsum(None) raises."""
+    code = OF_A_FIELD.replace("None if p is None else jnp.atleast_1d(p)", "p").replace(", p=None", ", p")
+    code = code.replace("self.levels, (n,)", "4, (n,)")
+    (found,) = check_text(code.format(before=before, made="").encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is is_offered
+
+
+def test_a_draw_in_front_of_a_function_that_loops_from_it_on() -> None:
+    code = """
+import jax
+def walk(carry, step):
+    return jax.lax.scan(step, carry, length=100)
+def walks(points, key, p, step):
+    first = points[jax.random.choice(key, 64, (64,), p=p)]
+    return {run}
+"""
+    for run, count in (("walk((first, key), step)", 0), ("step((first, key))", 1)):
+        assert len([*check_text(code.format(run=run).encode(), "m.py", SCOPE)]) == count
 
 
 def test_a_coin_is_true_or_false_as_it_is() -> None:

@@ -129,3 +129,21 @@ def run(x, key):
     drawn = run.format(count="jax.random.randint(key, (), 1, 8)")
     assert lines(tmp_path / "known", run=run.format(count="8")) == [("run", 6)]
     assert lines(tmp_path / "drawn", run=drawn) == []
+
+
+def test_a_loop_whose_turns_a_cond_counts(tmp_path: Path) -> None:
+    """jax.random.split takes no traced number of keys."""
+    code = """\
+import jax
+
+def walk(x, key, n):
+    def step(i, carry):
+        key, x = carry
+        key, sub = jax.random.split(key)
+        return key, x + jax.random.normal(sub, x.shape)
+
+    {line}
+    return jax.lax.fori_loop(0, n + 1, step, (key, x))
+"""
+    assert lines(tmp_path / "a", walk=code.format(line="n = jax.lax.cond(x[0] > 0, lambda: 0, lambda: n)")) == []
+    assert lines(tmp_path / "b", walk=code.format(line="n = 2 * n")) == [("walk", 6)]

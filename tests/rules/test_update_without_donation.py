@@ -219,6 +219,152 @@ def test_a_part_that_is_read_at_once(body: str, result: str) -> None:
     assert len(findings(LOOP.format(body=body, result=result))) == 1
 
 
+IN_EACH_TURN = """
+from optimizers import adam
+def train(params, batches, evaluate, loss):
+    init, update, get_params = adam(0.1)
+    def first_of(state): return state[0]
+    def new_of(state): return state[0] + 1
+    update = jax.jit(update)
+    opt_state = {first}
+    for batch in batches:
+        params = {taken}
+        opt_state = update(jax.grad(loss)(params, batch), opt_state)
+        {body}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "body", "result", "count"),
+    [
+        ("get_params(opt_state)", "evaluate(params)", "0", 0),
+        ("get_params(opt_state)", "pass", "params", 0),
+        ("get_params(opt_state)", "pass", "get_params(opt_state)", 1),
+        ("get_params(opt_state)", "params = get_params(opt_state); evaluate(params)", "params", 1),
+        ("first_of(opt_state)", "pass", "params", 0),
+        ("new_of(opt_state)", "pass", "params", 1),
+        ("opt_state[0]", "pass", "params", 0),
+        ("jax.tree.map(lambda leaf: leaf, opt_state.params)", "pass", "params", 0),
+        ("jax.tree.map(lambda leaf: leaf + 1, opt_state.params)", "pass", "params", 1),
+        ("opt_state.params.shape", "evaluate(params)", "params", 1),
+    ],
+)
+def test_a_part_that_is_taken_before_the_step_and_read_behind_it(
+    taken: str, body: str, result: str, count: int
+) -> None:
+    """A function that is not compiled returns the array itself: `RuntimeError: Array has been deleted`."""
+    code = IN_EACH_TURN.format(first="init(params)", taken=taken, body=body, result=result)
+    assert len(findings(code)) == count
+
+
+IN_EPOCHS = """
+def train(state, loader, score):
+    step = jax.jit(_step)
+    last = score
+    for epoch in range(9):
+        {before}
+        for batch in loader:
+            print(last)
+            state = step(state, batch)
+        {behind}
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "result", "count"),
+    [
+        ("pass", "if score(state) > 1: best = state.params", "best", 0),
+        ("pass", "if score(state) > 1: save(state.params)", "state", 1),
+        ("old = state.params", "score(old)", "state", 0),
+        ("score(state.params)", "new = state.params; score(new)", "new", 1),
+        ("pass", "last = state.params", "state", 0),  # of the epoch before, in the second turn of the next
+        ("pass", "last = score(state.params)", "state", 1),
+    ],
+)
+def test_a_part_that_outlives_an_epoch(before: str, behind: str, result: str, count: int) -> None:
+    assert len(findings(IN_EPOCHS.format(before=before, behind=behind, result=result))) == count
+
+
+def test_of_several_results_those_that_are_parts_hold_the_memory() -> None:
+    """What else a function returns beside the state that it is handed is no part of it."""
+    code = """
+def set_rate(state, rate): return state, rate / 2
+def train(state, batches, rate):
+    step = jax.jit(_step)
+    for batch in batches:
+        state = step(state, batch)
+        print(rate)
+        {state}, {rate} = set_rate(state, rate)
+    return state
+"""
+    assert len(findings(code.format(state="state", rate="rate"))) == 1
+    assert len(findings(code.format(state="rate", rate="other"))) == 0
+
+
+def test_a_part_of_the_first_state_is_copied_before_it_is_donated() -> None:
+    first = "init(params); begin = opt_state.params"
+    code = IN_EACH_TURN.format(first=first, taken="opt_state.params", body="pass", result="begin")
+    (found,) = findings(code)
+    assert found.suggestion is not None
+    assert "`begin` is of the first and read again" in found.suggestion.text
+    assert not found.suggestion.edits
+
+
+@pytest.mark.parametrize(
+    ("made", "is_offered"), [("init(params)", False), ("init(new())", True), ("init(p)\n    print(p)", False)]
+)
+def test_a_state_that_is_asked_for_the_parameters_holds_those_it_was_made_of(made: str, is_offered: bool) -> None:
+    """Which nobody may read once they are donated."""
+    code = IN_EACH_TURN.format(
+        first="0", taken="get_params(opt_state)", body="print(p)" if "(p)" in made else "pass", result="0"
+    ).replace("opt_state = 0", f"p = new()\n    opt_state = {made}")
+    (found,) = findings(code)
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is is_offered
+
+
+@pytest.mark.parametrize(("jit", "count"), [("jax.pmap", 0), ("jax.jit", 1)])
+def test_the_first_shard_of_what_pmap_returned_is_its_own_memory(jit: str, count: int) -> None:
+    code = f"""
+def train(state, batches, score):
+    step = {jit}(_step)
+    for i, batch in enumerate(batches):
+        state = step(state, batch)
+        if i % 9 == 0:
+            best = jax.tree.map(lambda leaf: leaf[0], state)
+    return best
+"""
+    assert len(findings(code)) == count
+
+
+def test_weights_of_particles_are_a_number_for_each() -> None:
+    code = """
+def sample(points, {name}, moves):
+    step = jax.jit(lambda points, weights, move: (move(points), weights + 1))
+    for move in moves:
+        points, {name} = step(points, {name}, move)
+    return points
+"""
+    assert [len(findings(code.format(name=name))) for name in ("weights", "log_weights")] == [1, 0]
+
+
+def test_beside_a_rollout_that_is_cut_into_minibatches_the_state_is_little() -> None:
+    code = """
+@jax.jit
+def epoch(state, env, minibatch_size):
+    seen = {play}(state, env)
+    return _step(state, minibatches(seen, minibatch_size))
+
+def train(state, env, minibatch_size):
+    for _ in range(1000):
+        state = epoch(state, env, minibatch_size)
+    return state
+"""
+    assert [len(findings(code.format(play=play))) for play in ("observe", "exec_rollout")] == [1, 0]
+
+
 PUT_BACK = """
 def train(state, batches):
     step = jax.jit(_step)

@@ -13,6 +13,7 @@ from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox, 
 from fusionlint.patterns.donation.first_values import held_twice, is_read_elsewhere
 from fusionlint.patterns.donation.given_up import Names, useless
 from fusionlint.patterns.donation.one_again import made_one_again
+from fusionlint.patterns.donation.outlives import first_part_read, holds_parameters
 from fusionlint.patterns.donation.replaced import replaced
 from fusionlint.patterns.donation.result_order import comes_late
 from fusionlint.patterns.runs.from_callers import is_of_a_caller
@@ -75,7 +76,9 @@ def _one_or_all(values: Sequence[str]) -> str:
 
 def copy_before(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
     """What has to be copied of what the calls are `given`, and where: jax deletes that, and donates no buffer twice."""
-    return f"{_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}"
+    return (
+        f"{_copied(given, source)}{_again(given, source)}{_made_with_one_twice(source)}{_of_parameters(given, source)}"
+    )
 
 
 def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> bool:
@@ -83,6 +86,7 @@ def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
     return (
         not any(is_of_a_caller(a, call, source) or held_twice(a, call, source) for call, a in given)
         and not any(is_read_elsewhere(a, call, source) for call, a in given)
+        and not any(first_part_read(a, call, source) or holds_parameters(a, call, source) for call, a in given)
         and not _again(given, source)
         and not _made_with_one_twice(source)
     )
@@ -98,6 +102,12 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
     if theirs is not None:
         name = source.code(theirs)
         return f"whoever called may go on with the first `{name}`: copy it before, jax.tree.map(jnp.copy, {name})"
+    part = next(filter(None, (first_part_read(argument, call, source) for call, argument in given)), None)
+    if part is not None:
+        return (
+            f"the old are gone after a call; `{part.value}` is of the first and read again: it has to be "
+            f"jax.tree.map(jnp.copy, {part.value})"
+        )
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
     if twice is None:
         return f"the old are gone after a call; {TWICE}"
@@ -111,6 +121,13 @@ def _again(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source)
     """Where a copy has to be made later on, for the next step would be handed one buffer twice."""
     made = next(filter(None, (made_one_again(argument, call, source) for call, argument in given)), None)
     return "" if made is None else f"; and again where `{made}` makes it hold one twice"
+
+
+def _of_parameters(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
+    """Where the first state may hold the very arrays that it was made of."""
+    if not any(holds_parameters(argument, call, source) for call, argument in given):
+        return ""
+    return "; the first state may hold the parameters that it was made of: made of jax.tree.map(jnp.copy, ...) of them"
 
 
 def _made_with_one_twice(source: Source) -> str:

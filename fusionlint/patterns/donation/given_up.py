@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.donation.held import is_handed_again, is_handed_out, is_read_later, may_be_a_target
+from fusionlint.patterns.donation.held import is_handed_again, is_handed_out, may_be_a_target
 from fusionlint.patterns.donation.kept import is_kept_by_a_caller
+from fusionlint.patterns.donation.outlives import is_read_later
 from fusionlint.patterns.donation.replaced import given_at, replaced
 from fusionlint.source.tree import Source
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside, names_in
-from fusionlint.patterns.code.calls import REPLACES, call_of
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -111,27 +111,6 @@ def _parameters(function: cst.FunctionDef) -> set[str]:
     return {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
 
 
-def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
-    """Whether now and then a part of the variable `argument` gets a name of its own, `if i % 100 == 0: best =
-    state.params`, that is read when the next step has taken its memory; or is put into what comes of it."""
-    loop = source.loop(call)
-    if not isinstance(argument, cst.Name):
-        return False
-    if _is_put_back(argument, call, source):
-        return True
-    if not isinstance(loop, cst.For | cst.While):
-        return False
-    for use in source.uses(argument):
-        around = [] if use.is_write else list(source.ancestors(use.node))
-        gate = next((above for above in around if isinstance(above, cst.If)), None)
-        if loop in around and gate is not None and around.index(gate) < around.index(loop):
-            taken = _taken(_part(use.node, source), use.node, source)
-            reads = (read for name in taken for read in source.reads(name))
-            if any(gate not in source.ancestors(read) for read in reads):
-                return True
-    return False
-
-
 def is_handed_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the call is handed a part of `argument` beside it, `step(state, state.params)`, or a name that may be
     one: jax donates nothing that another argument holds, too."""
@@ -150,41 +129,6 @@ def _is_part_of(value: cst.BaseExpression, whole: str) -> bool:
         if whole and dotted(value) == whole:
             return True
     return False
-
-
-def _is_put_back(argument: cst.Name, call: cst.Call, source: Source) -> bool:
-    """`stats = state.model.get("stats")`, `state = step(state)`, then `state.replace(stats=stats)`."""
-    for use in source.uses(argument):
-        if use.node is argument:
-            return False
-        read = () if use.is_write or source.function(use.node) is not source.function(call) else (use.node,)
-        for name in (name for whole in read for name in _taken(_part(whole, source), whole, source)):
-            if any(_goes_into(each, argument.value, source) for each in source.reads(name)):
-                return True
-    return False
-
-
-def _goes_into(read: cst.Name, whole: str, source: Source) -> bool:
-    for above in source.ancestors(read):
-        match above:
-            case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name(method))) if owner == whole:
-                return method in REPLACES
-    return False
-
-
-def _taken(value: cst.CSTNode, whole: cst.Name, source: Source) -> list[cst.Name]:
-    """The names that a part of `whole` gets: `p` of `p = whole.params` and of `p, s = get_params(whole)`."""
-    above = source.parent(value)
-    if isinstance(value, cst.Attribute) and value.attr.value == "get" and isinstance(above, cst.Call):
-        value, above = above, source.parent(above)
-    if value is whole and isinstance(above, cst.Arg):
-        made = source.parent(above)
-        if not isinstance(made, cst.Call) or not _GETS.match(dotted(made.func).rpartition(".")[2]):
-            return []
-        value, above = made, source.parent(made)
-    if value is whole or not isinstance(above, cst.Assign) or above.value is not value:
-        return []
-    return [name for target in above.targets for name in names_in(target.target)]
 
 
 def _part(node: cst.CSTNode, source: Source) -> cst.CSTNode:

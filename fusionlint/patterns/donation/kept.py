@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.code.unpacked import assigned
+from fusionlint.patterns.donation.parts import gives_back
 from fusionlint.patterns.runs.from_callers import handed_by_callers
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
@@ -77,8 +78,10 @@ def _is_put_away(read: cst.CSTNode, source: Source, depth: int = 2) -> bool:
                 part = above
             case cst.Arg():
                 call = source.parent(above)
-                if not isinstance(call, cst.Call) or _called(call) not in _HANDS_ON:
-                    return isinstance(call, cst.Call) and _called(call) in _KEEPS
+                if not isinstance(call, cst.Call):
+                    return False
+                if _called(call) not in _HANDS_ON and not gives_back(call, above, source):
+                    return _called(call) in _KEEPS
                 part = call
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if depth and part is not read:
                 return any(_is_put_away(each, source, depth - 1) for each in source.reads(name))

@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterable
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.dispatch.jit import takes_gradients, trains
+from fusionlint.patterns.dispatch.jit import asks, takes_gradients, trains
 from fusionlint.source.tree import Source
 
+# Those of particles and samples are a number for each.
+_WEIGHTS = r"(?<!log_)(?<!importance_)(?<!particle_)(?<!sample_)weights"
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
-    r"(^|[._])(params?|weights|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
+    rf"(^|[._])(params?|{_WEIGHTS}|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # What calls itself so is written here and there.
@@ -28,6 +30,9 @@ _STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
 _AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
+# What plays an environment for many steps, and what cuts that up to learn from.
+_ROLLOUT = regex(r"(^|[._])(rollouts?|collect_\w+|\w*_rollouts?|\w*_trajector(y|ies))$", re.I)
+_MINIBATCHES = regex(r"mini_?batch", re.I)
 # An iteration of EM goes over all data; its parameters are a few matrices.
 _OF_EM = regex(r"(^|[._])em(_|$)", re.I)
 
@@ -70,3 +75,11 @@ def is_beside_its_model(names: Collection[str], handed: Iterable[str]) -> bool:
 def is_of_em(step: str) -> bool:
     """Whether a step is called as one of EM, whose parameters are small."""
     return _OF_EM.search(step) is not None
+
+
+def is_beside_rollouts(compiled: cst.Call | cst.Name, handed: Iterable[str], source: Source) -> bool:
+    """Whether `compiled` plays an environment and cuts what it saw into minibatches, `update(minibatch_size)`, among
+    what it is `handed` or calls: those steps are far more memory, while it runs, than what is trained on them."""
+    if not asks(compiled, _ROLLOUT, source):
+        return False
+    return any(map(_MINIBATCHES.search, handed)) or asks(compiled, _MINIBATCHES, source)

@@ -14,7 +14,6 @@ from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.runs.made_once import is_method_for_constructors
-from fusionlint.patterns.runs.under import LOOPS, under_loop
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.source.tree import Source
 
@@ -35,8 +34,6 @@ _DATA = regex(
 
 # What says how many steps are between two times that something is done.
 _HOW_OFTEN = ("every", "interval", "frequency", "freq", "period")
-# From a draw to the loop that starts with it there are seldom more names.
-_STEPS = 3
 
 
 class Choice(NamedTuple):
@@ -126,28 +123,6 @@ def _is_true_by_default(chosen: cst.Name | cst.Attribute, source: Source) -> boo
             ) if named == name:
                 defaults.append(default)
     return bool(defaults) and all(isinstance(each, cst.Name) and each.value == "True" for each in defaults)
-
-
-def starts_a_loop(node: cst.CSTNode, source: Source) -> bool:
-    """Whether what is drawn is handed to a loop of jax that the same function runs, alone or with others: once, before
-    many steps. Who is called in each step of another loop draws in each of them."""
-    function = source.function(node)
-    if function is None or source.in_loop(node) or under_loop(node, source):
-        return False
-    loops = [call for call in source.calls_of(LOOPS) if source.function(call) is function]
-    return bool(loops) and _is_handed_to(node, loops, source, _STEPS)
-
-
-def _is_handed_to(node: cst.CSTNode, loops: list[cst.CSTNode], source: Source, depth: int) -> bool:
-    """Whether `node`, or what is made of it under another name, is an argument of one of the loops."""
-    for read in source.readers(node):
-        around = list(source.ancestors(read))
-        if any(loop in around for loop in loops):
-            return True
-        made = next((above for above in around if source.assigned_name(above) is not None), None)
-        if depth and made is not None and made is not node and _is_handed_to(made, loops, source, depth - 1):
-            return True
-    return False
 
 
 def _given(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
