@@ -43,7 +43,7 @@ _TRANSFORMS = frozenset(
 )
 # What a loop goes over that is long, and what is not, for it has names.
 _DATA = regex(r"batch|load|reader|stream|data|epoch|step|iter|frame|sample|range|path|file", re.I)
-_OF_LAYERS = regex(r"(^|[._])((n|num|number_of)_?(layers?|blocks|heads)|depth)$")
+_OF_A_FEW = regex(r"(^|[._])((n|num|number_of)_?(layers?|blocks|heads|chains|devices)|depth)$")
 _OF_A_DICT = regex(r"\.(items|keys|values)\(\)$")
 # What an object does once, when it is made, and what makes the first weights of a layer.
 _CONSTRUCTORS = regex(r"(^|\.)_*(init|initiali[sz]e|post_init)(_[a-z0-9_]*)?(#\d+)?$")
@@ -288,9 +288,9 @@ def _loop(call: cst.Call, source: Source) -> Loop | None:
 
 
 def _goes_on(loop: Loop, source: Source) -> bool:
-    """Whether a loop counts, or goes over data: of the settings, models, layers or names that others go over there are
-    few, and each may have shapes of its own."""
-    if isinstance(loop, cst.For) and any(_OF_LAYERS.search(name) for name in read(loop.iter)):
+    """Whether a loop counts, or goes over data: of the settings, models, layers, chains or names that others go over
+    there are few, and each may have shapes of its own."""
+    if isinstance(loop, cst.For) and any(_OF_A_FEW.search(name) for name in read(loop.iter)):
         return False
     if isinstance(loop, cst.While) or is_counted(loop, source):
         return True

@@ -1119,3 +1119,11 @@ def test_strips_that_are_added_along_several_axes_are_one_sum() -> None:
     (found,) = check_text(code.encode(), "m.py", Scope(("boundary-writes",)))
     assert found.suggestion is not None
     assert found.suggestion.text == "one sum of u and all that is added, each brought to its place by jnp.pad"
+
+
+def test_one_column_of_each_row_is_compared_and_not_scattered() -> None:
+    made = "rows = jnp.arange(k.shape[0])\n    m = jnp.zeros((k.shape[0], 12))\n    k = jnp.clip(k, 0, 10)"
+    text = advice(f"@jax.jit\ndef f(k, a):\n    {made}\n    return m.at[rows, k].add(1 - a).at[rows, k + 1].add(a)\n")
+    assert text.startswith(
+        "a sum of `jnp.where(jnp.arange(m) == column[:, None], value[:, None], 0)`, one for each write"
+    )

@@ -16,6 +16,7 @@ from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, i
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
     are_rows_of_a_short_one,
@@ -197,6 +198,10 @@ def _may_add_up(told: _Told) -> bool:
 
 def _joined_places(told: _Told) -> Advice:
     writes, method = told.writes, told.writes[0].method
+    if _are_one_of_each_row(told):
+        # Measured, 7 rows of 12: 4 launches -> 1 on h100, 7 -> 1 on a CPU, 9 -> 6 on v5e.
+        one = f"{told.jnp}.where({told.jnp}.arange(«m») == column[:, None], value[:, None], 0)"
+        return Advice(f"a sum of `{one}`, one for each write, of «m» columns: no scatter", ARRAYS)
     codes = (told.source.code(part).lower() for write in told.writes for part in write.index)
     indices = (
         "indices, of a mask its flatnonzero," if any("mask" in code or "~" in code for code in codes) else "indices"
@@ -206,6 +211,27 @@ def _joined_places(told: _Told) -> Advice:
     joined = f"its {indices} and {values} joined by {told.jnp}.concatenate{_unless_they_meet(told)}"
     first = begun(writes, told.source, told.jnp) if told.seen.is_new else ""
     return Advice(f"{first}one `{told.array}.at[...].{method}(...)`, {joined}", ARRAYS, Form.JOINED)
+
+
+def _are_one_of_each_row(told: _Told) -> bool:
+    """Whether each write adds to one column of each row of a new array: `M.at[rows, k].add(a).at[rows, k + 1].add(b)`,
+    with `rows = jnp.arange(n)`."""
+    if not told.seen.is_new or told.seen.methods != {"add"} or any(len(write.index) != 2 for write in told.writes):
+        return False
+    rows = [write.index[0] for write in told.writes]
+    meant = [told.source.meant(row) for row in rows if isinstance(row, cst.Name)]
+    columns = [write.index[1] for write in told.writes]
+    return (
+        len(meant) == len(rows)
+        and all(told.source.calls(row, "jax.numpy.arange") for row in meant)
+        and not any(
+            not isinstance(each, cst.BaseExpression)
+            or isinstance(each, cst.Ellipsis)
+            or is_literal(each)
+            or is_a_number(each, told.source)
+            for each in columns
+        )
+    )
 
 
 def _unless_they_meet(told: _Told) -> str:
