@@ -282,7 +282,7 @@ def _in_packages(alone: Sequence[Timed], whole: Sequence[Timed]) -> Iterator[str
     yield wrapped(
         f"Of the {len(alone)} fixes made alone {words['better']} are better, {words['same']} the same and",
         f"{words['worse']} worse. Those that are not the same, by the clock or by what `explain --try-fixes` says",
-        "without the device:",
+        "without the device (blank: not asked, one takes a minute to compile):",
     )
     lines = [
         (_program(one), one.row["fixes"][0], *_cells(one), one.said, one.word)
