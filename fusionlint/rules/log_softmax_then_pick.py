@@ -38,8 +38,6 @@ _LOSS = regex(r"(^|[/._])(loss(es)?|nll|xent|cross_entropy|objectives?)([/._]|$)
 _ACTIONS = regex(r"(^|_)actions?(_|$)")
 _WORDS = regex(r"(^|_)(vocab\w*|tokens?|labels?|prompts?|completions?)(_|$)")
 _SUMS = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax")
-# The pair of the page about a few.
-_FEW = 1
 
 
 @rule.source("Call", calls=LOG_SOFTMAX)
@@ -55,6 +53,8 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not under_gradient(node, source) and not _LOSS.search(f"{source.path}.{source.scope(node)}"):
         return  # forward alone it is no more work for a GPU
+    if all(_is_an_action(read, logits, source) for read in reads):
+        return
     x, nn = brief(source.code(logits), 40, "x"), named("jax.nn", node, source)
     picked = _picked(node, reads[0], logits, along, source) if len(reads) == 1 else None
     how = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
@@ -65,7 +65,6 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         "all logits are normalised, and kept for the gradient, for the few that are picked",
         write=picked.text if picked else f"pick from {x} itself, and subtract {nn}.logsumexp({x}, axis={along}{how})",
         edits=picked.edits if picked else (),
-        pair=_FEW if all(_is_an_action(read, logits, source) for read in reads) else 0,
     )
 
 
@@ -139,7 +138,7 @@ def _is_brief(logits: cst.BaseExpression) -> bool:
 
 def _is_an_action(read: cst.CSTNode, logits: cst.BaseExpression, source: Source) -> bool:
     """Whether what is picked is called an action, in a function that neither speaks of words nor needs the sum of the
-    same logits anyway, for an entropy: of the few actions of a policy, nobody but a TPU sees the array."""
+    same logits anyway, for an entropy: the array of a policy's few actions is small, and a GPU gains nothing."""
     pick, function = source.parent(read), source.function(read)
     pick = source.parent(pick) if isinstance(pick, cst.Arg) else pick
     if pick is None or function is None or not any(_ACTIONS.search(name.value) for name in names_in(pick)):
@@ -148,7 +147,12 @@ def _is_an_action(read: cst.CSTNode, logits: cst.BaseExpression, source: Source)
     for part in inside(function):
         if isinstance(part, cst.Name) and _WORDS.search(part.value):
             return False
-        if isinstance(part, cst.Call) and source.calls(part, *_SUMS) and source.code(part.args[0].value) == x:
+        if (
+            isinstance(part, cst.Call)
+            and part.args
+            and source.calls(part, *_SUMS)
+            and source.code(part.args[0].value) == x
+        ):
             return False
     return True
 

@@ -45,17 +45,16 @@ def test_the_sum_is_over_what_the_log_softmax_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("picked", "more", "targets"),
+    ("picked", "more", "count"),
     [
-        ("actions", "", ("v5e",)),
-        ("actions", "total = jax.nn.logsumexp(logits, axis=-1)", ("cpu", "h100", "v5e")),
-        ("actions", "vocab_size = logits.shape[-1]", ("cpu", "h100", "v5e")),
-        ("labels", "", ("cpu", "h100", "v5e")),
+        ("actions", "", 0),
+        ("actions", "total = jax.nn.logsumexp(logits, axis=-1)", 1),
+        ("actions", "vocab_size = logits.shape[-1]", 1),
+        ("labels", "", 1),
     ],
 )
-def test_of_a_few_actions_nothing_is_claimed_of_a_gpu(picked: str, more: str, targets: tuple[str, ...]) -> None:
+def test_of_a_few_actions_nothing_is_claimed(picked: str, more: str, count: int) -> None:
     pick = f"jnp.take_along_axis(log_p, {picked}[:, None], axis=-1)"
     code = CODE.format(axis="-1", pick=pick).replace("labels)", f"{picked})")
     code = code.replace("    return", f"    {more}\n    return")
-    (found,) = check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))
-    assert found.targets == targets
+    assert len(check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))) == count
