@@ -149,9 +149,8 @@ def _is_an_action(read: cst.CSTNode, logits: cst.BaseExpression, source: Source)
             return False
         if (
             isinstance(part, cst.Call)
-            and part.args
             and source.calls(part, *_SUMS)
-            and source.code(part.args[0].value) == x
+            and any(source.code(a.value) == x for a in part.args)
         ):
             return False
     return True
