@@ -56,10 +56,10 @@ a demonstration or a test's own reference. Round 45 is all that was found in nin
 Round 47 drew 120 of 1927 findings that nobody had read in the 306 projects which are checked all the time, at most four
 in each, for two readers: one called 52 of 60 right, the other 41, 93 in all; of the 27 that are wrong 20 are of code
 that runs once, is dead or a demonstration, or is tiny beside the work around it.
-Round 49 drew 20 findings at random in each of nine projects of research that nobody had seen (MEAL, script-doctor, gfnx,
-aux-ssm-samplers, ceridwen, rfx-fdtd, variational_sampling_methods, simformer, emevo), for three readers: 100 of 180 are
-right (15, 14, 10, 9, 16, 9, 8, 7 and 12 of 20); of the 80 that are wrong 55 are of code that runs once or is dead, or
-is tiny beside the work around it.
+Round 49 drew 20 findings at random in each of nine projects of research that nobody had seen, for three readers: 100 of
+180 are right (MEAL 15 of 20, script-doctor 14, gfnx 10, aux-ssm-samplers 9, ceridwen 16, rfx-fdtd 9,
+variational_sampling_methods 8, simformer 7, emevo 12), and of the 80 that are wrong 55 are of code that runs once or is
+dead, or is tiny beside the work around it.
 
 {tables}
 """

@@ -63,7 +63,7 @@ NUMPY = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
 
 @pytest.mark.parametrize(
     ("more", "is_left"),
-    [("", False), ("\n\nZERO = np.zeros(3)\n", True), ("\n\n# np is imported for who imports all of this\n", True)],
+    [("", False), ("\n\nZERO = np.zeros(3)\n", True), ('\n\n__all__ = ["np", "damped"]\n', True)],
 )
 def test_an_import_of_numpy_goes_with_the_last_that_read_it(more: str, is_left: bool) -> None:
     code = f"def damped(u, v, tau):\n    u = u @ v.T + u.T\n    return u.at[np.diag_indices(u.shape[0])].set(tau){more}"

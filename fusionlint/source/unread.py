@@ -8,7 +8,9 @@ does. What other files take from this one its project says.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 
 from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
@@ -44,10 +46,8 @@ def imports_left(path: str, text: str, edits: Sequence[Edit], project: Project) 
     facts = project.files[path]
     if facts.is_package or is_notebook(path):
         return  # what a package imports is there for others; of the cells of a notebook any may be run again
-    imported = {name for name in facts.raw.bindings[""] if _is_of_packages(facts.bound("", name))}
-    after = apply(text, edits) if imported else ""
-    gone = imported.difference(_NAME.findall(_NO_READER.sub("", after)))
-    if not gone or (tree := _tree(text)) is None or (left := _tree(after)) is None:
+    gone = {name for name in _less_read(text, edits) if _is_of_packages(facts.bound("", name))}
+    if not gone or (tree := _tree(text)) is None or (left := _tree(apply(text, edits))) is None:
         return
     gone = (gone & _read(tree)) - _read(left)
     gone -= _taken_of(facts.module, gone, project) if gone else set()
@@ -55,6 +55,27 @@ def imports_left(path: str, text: str, edits: Sequence[Edit], project: Project) 
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             yield from _without(gone, statement, path, lines)
+
+
+def _less_read(text: str, edits: Sequence[Edit]) -> set[str]:
+    """The names of which `edits`, at a glance, leave none in the code. Counted: some files have many fixes."""
+    lines, count = _counted(text)
+    less: Counter[str] = Counter()
+    for edit in edits:
+        where = edit.location
+        piece = lines[where.line - 1 : where.end_line]
+        if piece:  # else it is added at the end
+            piece[-1] = piece[-1][: where.end_column - 1]
+            piece[0] = piece[0][where.column - 1 :]
+        less.update(_NAME.findall("".join(piece)))
+        less.subtract(_NAME.findall(edit.text))
+    return {name for name, gone in less.items() if gone > 0 and count[name] <= gone}
+
+
+@lru_cache(maxsize=1)
+def _counted(text: str) -> tuple[list[str], Counter[str]]:
+    """The lines of a file, and how often its code has each name."""
+    return split_lines(text), Counter(_NAME.findall(_NO_READER.sub("", text)))
 
 
 def _is_of_packages(binding: Binding | None) -> bool:

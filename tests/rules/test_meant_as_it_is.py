@@ -196,11 +196,12 @@ if __name__ == "__main__":
 """
 EPOCHS = """
 def epochs(key, n, buffer):
-    order = jnp.arange(n)
+    order, batches = jnp.arange(n), []
     for batch in buffer:
         key, now = jax.random.split(key)
         order = jax.random.permutation(now, order, independent=True)
-        yield batch[order]
+        batches.append(batch[order])
+    return batches
 """
 PAINTED = """
 def painted(layer, rectangles, rows, columns):

@@ -11,7 +11,7 @@ from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 from fusionlint.source.world import join
 
-HEAD = "import jax\nimport jax.numpy as jnp\n\n\ndef stepped(x, a, b, k, i):\n"
+HEAD = "import jax\nimport jax.numpy as jnp\n\nSPAN = jnp.arange(2)\n\n\ndef stepped(x, a, b, k, i):\n"
 
 
 def whole(body: str) -> str:

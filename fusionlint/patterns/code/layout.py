@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise, starmap
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Location
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.broken import Lines, Stands, in_one_line
+from fusionlint.source.pieces import Pieces
 from fusionlint.source.tree import Source
 
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
@@ -139,10 +141,16 @@ def step_of(source: Source) -> str:
 def hang_of(source: Source) -> str:
     """What the lines within a bracket are further to the right than the one that opens it, as most of the file are:
     four where blocks are moved by two, as a rule."""
-    hangs = Counter(starmap(_hang, pairwise(source.pieces.lines)))
-    del hangs[""]
     step = step_of(source)
-    return max(hangs, key=hangs.__getitem__, default=step if step == "\t" else _BLOCK)
+    return _most_hang(source.pieces) or (step if step == "\t" else _BLOCK)
+
+
+@lru_cache(maxsize=1)  # of a file with a fix in every function it is asked as often
+def _most_hang(pieces: Pieces) -> str:
+    """As most lines of a file hang; "" where none does."""
+    hangs = Counter(starmap(_hang, pairwise(pieces.lines)))
+    del hangs[""]
+    return max(hangs, key=hangs.__getitem__, default="")
 
 
 def _hang(line: str, behind: str) -> str:

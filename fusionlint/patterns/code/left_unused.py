@@ -5,61 +5,26 @@ In: the node that is written anew, and its new text. Out: the edits that take su
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.unpacked import assignment, bound_by
-from fusionlint.source.answers import of_project
-from fusionlint.source.asked import STARS
 from fusionlint.source.edited import names_in
-from fusionlint.source.project import Project
-from fusionlint.source.texts import is_notebook
 from fusionlint.source.tree import Source
-
-_NUMPY = regex(r"import numpy as (?P<name>\w+)\r?\n")
 
 
 def left_unused(node: cst.BaseExpression, text: str, source: Source) -> Iterator[Edit]:
     """The lines that make by jax.numpy, or ask of a shape, what `node` alone reads, and `text` does not."""
     read = {name.value: name for name in names_read(node)}
-    gone: list[cst.CSTNode] = [node]
     for name in sorted(read.keys() - names_in(text)):
         assign = assignment(source.written(read[name]), source)
         if assign is not None and _is_for(node, read[name], assign, source):
             line = whole_line(assign, source)
             if line is not None:
-                gone.append(assign)
                 yield Edit(line, "")
-    yield from _import_of_numpy([source.code(each) for each in gone], text, source)
-
-
-def _import_of_numpy(gone: Sequence[str], text: str, source: Source) -> Iterator[Edit]:
-    """`import numpy as np`, in a line of its own, of which nothing is left in the file where the code `gone` goes."""
-    if source.facts.module in taken_whole(source.project) or is_notebook(source.path):
-        return
-    lines = source.pieces.lines
-    for number, line in enumerate(lines, start=1):
-        imported = _NUMPY.match(line)
-        if imported is None:
-            continue
-        word = re.compile(rf"\b{imported['name']}\b")
-        if not word.search(text) and len(word.findall("".join(lines))) == 1 + len(word.findall(" ".join(gone))) > 1:
-            yield Edit(Location(source.path, number, 1, number + 1, 1), "")
-
-
-@of_project
-def taken_whole(project: Project) -> frozenset[str]:
-    """The modules of which some file of the project takes all, `from module import *`, what they import included."""
-    found = set()
-    for path, facts in project.files.items():
-        project.log.add(path, STARS)
-        found |= {facts.absolute(to) for key, (_, to, _) in facts.raw.bindings[""].items() if key[0] == "*"}
-    return frozenset(found)
 
 
 def is_never_read(made: cst.CSTNode, source: Source) -> bool:

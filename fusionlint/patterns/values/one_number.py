@@ -23,7 +23,7 @@ _OF_PYTHON = ("int", "float", "len")
 _TYPES = tuple(
     f"jax.numpy.{name}" for name in ("int8", "int16", "int32", "int64", "uint8", "float32", "asarray", "array")
 )
-_NO_NUMBER = (cst.List, cst.Tuple, cst.SimpleString, cst.Ellipsis, cst.Imaginary)
+_NO_NUMBER = frozenset(("List", "Tuple", "SimpleString", "Ellipsis", "Imaginary"))
 # A name seldom stands for more names than this.
 _DEPTH = 3
 
@@ -64,7 +64,9 @@ def is_a_number(value: cst.BaseExpression | None, source: Source, depth: int = _
 
 def is_written_out(value: cst.BaseExpression | None) -> bool:
     """Whether this is one number, or truth value, that is written out, and no list of some."""
-    return value is not None and is_literal(value) and not any(isinstance(part, _NO_NUMBER) for part in inside(value))
+    return (
+        value is not None and is_literal(value) and _NO_NUMBER.isdisjoint(type(part).__name__ for part in inside(value))
+    )
 
 
 def is_one_number(value: cst.BaseExpression, source: Source) -> bool:
