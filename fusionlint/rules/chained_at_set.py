@@ -29,7 +29,7 @@ from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
-from fusionlint.patterns.runs.options import is_none_by_default
+from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
 from fusionlint.patterns.writes.advice import FUSED, advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
@@ -57,7 +57,7 @@ from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_fix import of_loop
 from fusionlint.patterns.writes.loop_pair import are_numbers
-from fusionlint.patterns.writes.loop_turns import is_counted_out, is_in_order
+from fusionlint.patterns.writes.loop_turns import has_two_turns, is_counted_out, is_in_order
 from fusionlint.patterns.writes.many import are_added_up, are_as_many_as_found
 from fusionlint.patterns.writes.needed import is_one_needed
 from fusionlint.patterns.writes.one_write import (
@@ -141,6 +141,8 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
     if found is None or is_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
+        return
+    if has_two_turns(node, source) or is_instead_of_a_scan(node, source):
         return
     if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source) or _DEVICES.search(source.code(node.iter)):
         return

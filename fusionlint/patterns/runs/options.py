@@ -16,6 +16,8 @@ from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, fields_of
 
+_LOOPS = frozenset(("fori_loop", "while_loop"))
+
 
 def is_instead_of_a_scan(loop: cst.CSTNode, source: Source) -> bool:
     """Whether an `if` chooses between `loop` and a scan, and the loop is not seen to be what it takes by default, or
@@ -44,8 +46,10 @@ def _choice(loop: cst.CSTNode, source: Source) -> tuple[cst.BaseExpression, bool
 
 
 def _scans(branch: cst.CSTNode) -> bool:
-    """Whether something in `branch` calls what is called a scan: jax.lax.scan, nn.scan, scan_with_axes."""
-    return any(isinstance(n, cst.Call) and "scan" in dotted(n.func).rpartition(".")[2].lower() for n in inside(branch))
+    """Whether something in `branch` calls what is called a scan (jax.lax.scan, nn.scan, scan_with_axes), or a loop of
+    jax.lax."""
+    called = (dotted(part.func).rpartition(".")[2].lower() for part in inside(branch) if isinstance(part, cst.Call))
+    return any("scan" in name or name in _LOOPS for name in called)
 
 
 def _default(test: cst.BaseExpression, source: Source) -> bool | None:

@@ -23,6 +23,7 @@ from fusionlint.patterns.code.at import (
     is_static,
     names_read,
 )
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import Carry, calls, read
 from fusionlint.patterns.loops.carry import Write as Assigned
 from fusionlint.patterns.values.kinds import kind
@@ -141,3 +142,21 @@ def goes_over_an_array(loop: cst.For, source: Source) -> bool:
     """Whether the loop is seen to go over an array: what it counts by is then no number of Python's."""
     given = [arg.value for arg in loop.iter.args] if isinstance(loop.iter, cst.Call) else [loop.iter]
     return any(kind(one, source) == "array" for one in given)
+
+
+def has_two_turns(loop: cst.For, source: Source) -> bool:
+    """Whether a loop goes over a list of two at most, whichever an `if` has chosen: `[0, n]`, or `[0]`."""
+    listed = loop.iter
+    written = (
+        [assigned(use.node, source) for use in source.writes(listed)] if isinstance(listed, cst.Name) else [listed]
+    )
+    return bool(written) and all(each is not None and _are_two(each) for each in written)
+
+
+def _are_two(listed: cst.BaseExpression) -> bool:
+    match listed:
+        case cst.List(elements=several) | cst.Tuple(elements=several):
+            return len(several) <= 2 and not any(isinstance(each, cst.StarredElement) for each in several)
+        case cst.IfExp(body=one, orelse=other):
+            return _are_two(one) and _are_two(other)
+    return False
