@@ -16,6 +16,7 @@ from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.operations.choice import CHOICE, are_numbers, choice, coin, listed, one_of_two
 from fusionlint.patterns.operations.drawn import draws_again
+from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -29,9 +30,9 @@ def choice_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A draw from an array whose two elements are written out, both alike."""
     made = choice(node, source)
     values = listed(made.among, source) if made is not None and made.p is None else None
-    if made is None or values is None or len(values) != 2 or not source.is_traced(node):
+    if made is None or values is None or len(values) != 2 or not source.is_traced(node) or is_concrete(node, source):
         return
-    if any(isinstance(value, cst.List | cst.Tuple) for value in values):
+    if any(isinstance(value, cst.List | cst.Tuple) for value in values) or _is_asked_by_python(node, source):
         return
     drawn = one_of_two(node, made, values, None, source)
     yield source.finding(
@@ -64,6 +65,15 @@ def order_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
         edits=(*([before] if before is not None else ()), in_place_of(node, drawn, source)) if is_whole else (),
         pair=1,
     )
+
+
+def _is_asked_by_python(node: cst.Call, source: Source) -> bool:
+    """Whether Python goes by what is drawn, `if v == -1`, which no trace knows: one draw beside what the host does."""
+    for read in source.readers(node):
+        for below, above in source.outward(read):
+            if isinstance(above, cst.If | cst.While | cst.IfExp) and above.test is below:
+                return True
+    return False
 
 
 def _edits(node: cst.Call, drawn: Part, source: Source) -> tuple[Edit, ...]:

@@ -13,7 +13,7 @@ from fusionlint.patterns.code.at import constant, is_literal, is_none, names_rea
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
-from fusionlint.patterns.code.left_unused import left_unused
+from fusionlint.patterns.code.left_unused import is_never_read, left_unused
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.searches import searched_for
@@ -58,6 +58,8 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Draws with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
     if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
+        return
+    if any(is_never_read(above, source) for above in (node, *source.ancestors(node))):
         return
     if not is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
         return
