@@ -60,8 +60,8 @@ Round 49 drew 20 findings at random in each of nine projects of research that no
 180 are right (MEAL 15 of 20, script-doctor 14, gfnx 10, aux-ssm-samplers 9, ceridwen 16, rfx-fdtd 9,
 variational_sampling_methods 8, simformer 7, emevo 12), and of the 80 that are wrong 55 are of code that runs once or is
 dead, or is tiny beside the work around it.
-Round 50 drew 80 in thirteen others, after what round 49 called wrong was mended: 54 are right (circulax 9 of 20, somax 20,
-infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop, in one file, of two turns.
+Round 50 drew 80 in thirteen others, after what round 49 called wrong was mended: 54 are right (circulax 9 of 20,
+somax 20, infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop of two turns, over and over.
 
 {tables}
 """
