@@ -61,7 +61,7 @@ Round 49 drew 20 findings at random in each of nine projects of research that no
 variational_sampling_methods 8, simformer 7, emevo 12), and of the 80 that are wrong 55 are of code that runs once or is
 dead, or is tiny beside the work around it.
 Round 50 drew 80 in thirteen others, after what round 49 called wrong was mended: 54 are right (circulax 9 of 20,
-somax 20, infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop of two turns, over and over.
+somax 20, infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop of two turns.
 
 {tables}
 """

@@ -54,6 +54,16 @@ PROPOSED = """
         forward = 0.5 * p[random.choice(key, 8, p=p)]
         return taken
     """
+LISTED = """
+    @jax.jit
+    def listed(y, x):
+        places = []
+        for place in range(3):
+            places.append(place)
+        for place in places:
+            y = y.at[place].set(jnp.sin(x[place]) * 1e9)
+        return y
+    """
 CASES = {
     "a loop of two turns": ("chained-at-set", GROUNDED, ("places = [0]", "places = [0, 1, 2, 3]"), 0),
     "a loop where the default is one of jax": ("chained-at-set", SAMPLED, ("jit=True", "jit=False"), 0),
@@ -71,3 +81,7 @@ def test_it_is_left_alone_and_what_is_next_to_it_is_found(name: str) -> None:
     rule, code, (written, otherwise), count = CASES[name]
     assert found(rule, code) == count
     assert found(rule, code.replace(written, otherwise)) == count + 1
+
+
+def test_a_list_that_grows_is_not_two() -> None:
+    assert found("chained-at-set", LISTED) == 1

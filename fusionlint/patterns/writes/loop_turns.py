@@ -145,18 +145,22 @@ def goes_over_an_array(loop: cst.For, source: Source) -> bool:
 
 
 def has_two_turns(loop: cst.For, source: Source) -> bool:
-    """Whether a loop goes over a list of two at most, whichever an `if` has chosen: `[0, n]`, or `[0]`."""
+    """Whether a loop in no other goes over a list of two at most, whichever an `if` has chosen: `[0, n]`, or `[0]`."""
+    if source.in_loop(loop):
+        return False
     listed = loop.iter
-    written = (
-        [assigned(use.node, source) for use in source.writes(listed)] if isinstance(listed, cst.Name) else [listed]
-    )
+    if not isinstance(listed, cst.Name):
+        return _are_two(listed)
+    if any(isinstance(source.parent(use.node), cst.Attribute | cst.AugAssign) for use in source.uses(listed)):
+        return False  # listed.append(...)
+    written = [assigned(use.node, source) for use in source.writes(listed)]
     return bool(written) and all(each is not None and _are_two(each) for each in written)
 
 
 def _are_two(listed: cst.BaseExpression) -> bool:
     match listed:
-        case cst.List(elements=several) | cst.Tuple(elements=several):
-            return len(several) <= 2 and not any(isinstance(each, cst.StarredElement) for each in several)
+        case cst.List(elements=[_] | [_, _] as several) | cst.Tuple(elements=[_] | [_, _] as several):
+            return not any(isinstance(each, cst.StarredElement) for each in several)
         case cst.IfExp(body=one, orelse=other):
             return _are_two(one) and _are_two(other)
     return False
