@@ -279,8 +279,13 @@ def _in_packages(alone: Sequence[Timed], whole: Sequence[Timed]) -> Iterator[str
     )
     yield from _by_rule(alone)
     words = Counter(one.word for one in alone)
+    others = sorted({one.row["fixes"][0].split()[-1] for one in alone if not one.row["same"]})
     yield wrapped(
-        f"Of the {len(alone)} fixes made alone {words['better']} are better, {words['same']} the same and",
+        f"With {sum(one.row['same'] for one in alone)} of the {len(alone)} fixes made alone the program returns on the",
+        f"GPU what it did, but for rounding; the others draw other numbers ({', '.join(others)}).",
+    )
+    yield wrapped(
+        f"Of these fixes {words['better']} are better, {words['same']} the same and",
         f"{words['worse']} worse. Those that are not the same, by the clock or by what `explain --try-fixes` says",
         "without the device (blank: not asked, one takes a minute to compile):",
     )
