@@ -40,7 +40,8 @@ _FEW_ROWS = 4
 _MATRICES = tuple(
     f"jax.numpy.{name}"
     for name in ("matmul", "outer", "cov", "corrcoef", "eye", "identity", "vander", "tril", "triu", "tri", "block",
-                 "transpose", "swapaxes", "atleast_2d", "kron", "linalg.inv", "linalg.pinv", "linalg.cholesky")
+                 "transpose", "swapaxes", "atleast_2d", "kron", "apply_along_axis", "linalg.inv", "linalg.pinv",
+                 "linalg.cholesky")
 )  # fmt: skip
 _TAKES_MATRICES = tuple(
     f"jax.numpy.{name}"
