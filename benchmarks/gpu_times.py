@@ -250,12 +250,12 @@ def summed(seen: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
 
 
 def items_of(pages: Sequence[str], specs: Sequence[str]) -> list[str]:
-    """Every pair that a GPU can be asked about: not those of tracing and of a CPU's arithmetic."""
+    """Every pair that a GPU can be asked about."""
     found = [
         f"page {page.name} {number}"
         for page in (read_page(name, pages_folder()) for name in pages)
         for number, pair in timing.pairs_of(page)
-        if not (measuring.is_lowered(pair) or measuring.is_of_flops(pair) or measuring.is_of_memory(pair))
+        if timing.concerns_a_gpu(pair)
     ]
     return found + list(specs)
 

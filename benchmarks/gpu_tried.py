@@ -35,7 +35,7 @@ import package_steps
 import timing
 from exported import Exported, add, index, load, save
 from gpu_page import short, table, wrapped
-from timing import measuring
+from timing import fixes, measuring
 
 import fusionlint
 from fusionlint.compiling import targets
@@ -44,11 +44,7 @@ from fusionlint.compiling.entry import parse_spec
 from fusionlint.compiling.texts import in_place_of_files
 from fusionlint.explained import Report, Totals
 from fusionlint.finding import Finding
-from fusionlint.page import Block, Page, pages_folder, read_page
-from fusionlint.source.fixing import fix_text
-from fusionlint.source.judging import check_text
-from fusionlint.source.scope import Scope
-from fusionlint.source.world import join
+from fusionlint.page import Page, pages_folder, read_page
 from fusionlint.tasks import explain_all
 from fusionlint.trials import Trial
 from fusionlint.trying import fixable, variants_of
@@ -110,31 +106,20 @@ def export_one(folder: Path, platform: str) -> None:
         save(folder, one, _step(one.of, concrete=not one.fixes), platform, with_arrays=not one.fixes)
 
 
-def fixed(page: Page, block: Block) -> str:
-    """The block as its own rule's fixes leave it; as it is where there is none."""
-    scope, data = Scope((page.name,)), block.code.encode()
-    found = check_text(data, "m.py", scope)
-    return fix_text("m.py", data, found, scope, join({}), unsafe=True).after.decode()
-
-
 def export_page(page: Page, folder: Path, platform: str) -> list[Exported]:
     """The pairs of which the page claims something on a GPU, and whose bad form has a fix."""
     done = []
     for number, pair in timing.pairs_of(page):
-        code = fixed(page, pair.bad)
-        is_program = not (measuring.is_run(pair) or measuring.is_lowered(pair) or measuring.is_of_memory(pair))
-        if code == pair.bad.code or not is_program or "h100" not in page.targets_of[number]:
+        fixed = pair.bad._replace(code=fixes.fixed(page.name, pair.bad.code))
+        is_program = timing.concerns_a_gpu(pair) and not measuring.is_run(pair)
+        if fixed == pair.bad or not is_program or "h100" not in page.targets_of[number]:
             continue
-        forms = {"bad": pair.bad.code, "fixed": code, "good": pair.good.code}
-        blocks = {"bad": pair.bad, "fixed": pair.bad, "good": pair.good}
         of = f"{page.name}.{number}"
         with tempfile.TemporaryDirectory() as scratch:
-            for form, code in forms.items():
-                module = f"{page.name}_{number}_{form}".replace("-", "_")
-                Path(scratch, f"{module}.py").write_text(code, encoding="utf-8")
-                spec = f"{scratch}/{module}.py:{measuring.call_of(blocks[form])}"
+            for form, block in (("bad", pair.bad), ("fixed", fixed), ("good", pair.good)):
+                program = timing.program(block, Path(scratch), f"{page.name}_{number}_{form}")
                 one = Exported(f"{of}.{form}", of, (page.name,) if form == "fixed" else (), form)
-                save(folder, one, timing.program_of(spec), platform, with_arrays=form == "bad")
+                save(folder, one, program, platform, with_arrays=form == "bad")
                 done.append(one)
     return done
 

@@ -10,8 +10,10 @@ that do work, for h100, with the versions of MEASURED_WITH.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from fusionlint.compiling import targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError
@@ -48,6 +50,21 @@ ON_H100 = {
     "Reacher": 9,
     "Pong": 12,
 }
+
+
+def environment(where: str) -> tuple[Callable[..., Any], Callable[[Any], Any]]:
+    """The step of the environment at "module.Class" of gymnax.environments, and what makes arguments for it of a
+    key."""
+    module, _, name = where.rpartition(".")
+    # The registry leaves Seaquest out.
+    env = getattr(importlib.import_module(f"gymnax.environments.{module}"), name)()
+    params = env.default_params
+
+    def start(key: Any) -> Any:
+        _, state = env.reset_env(key, params)
+        return key, state, env.action_space(params).sample(key)
+
+    return env.step, start
 
 
 def steps(names: Sequence[str], target: targets.Target) -> Iterator[tuple[str, Artifacts]]:

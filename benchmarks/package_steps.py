@@ -10,12 +10,12 @@ package itself makes them at the start, and its own samples of actions.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from gymnax_envs import ENVIRONMENTS, environment
 
 BATCH = 1024
 POINTS, NUMBERS = 256, 64
@@ -23,21 +23,13 @@ POINTS, NUMBERS = 256, 64
 Made = tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]
 
 
-def _keys(seed: int = 0) -> jax.Array:
-    return jax.random.split(jax.random.PRNGKey(seed), BATCH)
+def _of_many(step: Callable[..., Any], start: Callable[[jax.Array], Any]) -> Made:
+    """The vectorized step, and what makes arguments for it of so many keys."""
+    return jax.vmap(step), lambda: jax.jit(jax.vmap(start))(jax.random.split(jax.random.PRNGKey(0), BATCH))
 
 
-def _gymnax(where: str) -> Made:
-    """By module and class: "minatar.asterix.MinAsterix"."""
-    module, _, name = where.rpartition(".")
-    env = getattr(importlib.import_module(f"gymnax.environments.{module}"), name)()
-    params = env.default_params
-
-    def start(key: jax.Array) -> Any:
-        _, state = env.reset_env(key, params)
-        return key, state, env.action_space(params).sample(key)
-
-    return jax.vmap(env.step), lambda: jax.jit(jax.vmap(start))(_keys())
+def _gymnax(name: str) -> Made:
+    return _of_many(*environment(ENVIRONMENTS[name]))
 
 
 def _pgx(name: str) -> Made:
@@ -49,7 +41,7 @@ def _pgx(name: str) -> Made:
         state = env.init(key)
         return state, jnp.argmax(state.legal_action_mask).astype(jnp.int32), key
 
-    return jax.vmap(env.step), lambda: jax.jit(jax.vmap(start))(_keys())
+    return _of_many(env.step, start)
 
 
 def _jumanji(name: str) -> Made:
@@ -62,7 +54,7 @@ def _jumanji(name: str) -> Made:
         state, _ = env.reset(key)
         return state, jnp.asarray(action)
 
-    return jax.vmap(env.step), lambda: jax.jit(jax.vmap(start))(_keys())
+    return _of_many(env.step, start)
 
 
 def _craftax(name: str) -> Made:
@@ -75,7 +67,7 @@ def _craftax(name: str) -> Made:
         _, state = env.reset(key, params)
         return key, state, env.action_space(params).sample(key)
 
-    return jax.vmap(functools.partial(env.step, params=params)), lambda: jax.jit(jax.vmap(start))(_keys())
+    return _of_many(functools.partial(env.step, params=params), start)
 
 
 def _evosax(name: str) -> Made:
@@ -103,14 +95,7 @@ def _evosax(name: str) -> Made:
 PACKAGES: dict[str, tuple[Callable[[str], Made], dict[str, str]]] = {
     "gymnax": (
         _gymnax,
-        {
-            "Asterix": "minatar.asterix.MinAsterix",
-            "Breakout": "minatar.breakout.MinBreakout",
-            "Freeway": "minatar.freeway.MinFreeway",
-            "SpaceInvaders": "minatar.space_invaders.MinSpaceInvaders",
-            "Seaquest": "minatar.seaquest.MinSeaquest",
-            "Pong": "misc.pong.Pong",
-        },
+        {name: name for name in ("Asterix", "Breakout", "Freeway", "SpaceInvaders", "Seaquest", "Pong")},
     ),
     "pgx": (
         _pgx,

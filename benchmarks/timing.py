@@ -14,6 +14,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))  # this checkout's pages, whatever is installed
 
+import fixes as fixes  # for who imports this module: so tests/ is where Python looks
 import measuring
 
 from fusionlint.compiling import arguments
@@ -33,6 +34,11 @@ class Program:
 def pairs_of(page: Page) -> Iterator[tuple[int, Pair]]:
     """The pairs of a page that have a table, by the number that a finding gives them."""
     return enumerate(pair for pair in page.pairs if page.measured(pair))
+
+
+def concerns_a_gpu(pair: Pair) -> bool:
+    """Not those of tracing, of a CPU's arithmetic and of memory, which donate what they are called with."""
+    return not (measuring.is_lowered(pair) or measuring.is_of_flops(pair) or measuring.is_of_memory(pair))
 
 
 def digest(block: Block) -> str:
