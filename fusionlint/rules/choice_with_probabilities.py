@@ -20,6 +20,7 @@ from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.operations.chances import is_given, may_be_none
 from fusionlint.patterns.operations.choice import (
     CHOICE,
+    FACTORIZATIONS,
     Choice,
     are_numbers,
     choice,
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _SUM = "jax.numpy.sum"
-_FACTORIZATIONS = tuple(
-    f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
-)
 _FEW = 1000
 _OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 
@@ -63,7 +61,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not is_given(made.p, source) or is_drawn_once(node, source) or starts_a_loop(node, source):
         return
-    if is_beside_a_call(node, _FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
+    if is_beside_a_call(node, FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
         return  # beside a factorization no draw counts
     is_many = made.shape is not None and not _is_few(made.shape)
     yield source.finding(

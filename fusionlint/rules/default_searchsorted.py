@@ -15,7 +15,7 @@ from fusionlint.patterns.code.layout import added, quoted
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.operations.choice import is_beside_a_call
+from fusionlint.patterns.operations.choice import FACTORIZATIONS, is_beside_a_call
 from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
 from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -46,11 +46,8 @@ _SEARCHES = tuple(_TABLES)
 _INTERP = "jax.numpy.interp"
 # What makes a table of many points, where a module has one.
 _TABLES_OF_MANY = regex(r"^(jax\.)?numpy\.(linspace|arange|geomspace|logspace|load|loadtxt|genfromtxt)$")
-# What turns a matrix over again and again, by kernels of its own: beside it no search counts.
-_FACTORIZATIONS = (
-    "jax.numpy.polyfit",
-    *(f"jax.{m}.linalg.{name}" for m in ("numpy", "scipy") for name in ("lstsq", "svd", "eigh", "eig", "qr", "schur")),
-)
+# What is made by such, too.
+_FITS = ("jax.numpy.polyfit", "jax.numpy.linalg.lstsq", "jax.scipy.linalg.lstsq")
 _IN_A_LOOP = "searches in a loop on the device, a kernel or more for each step"
 _PARTIAL = "functools.partial"
 _HANDS = (*VMAPS, *JIT, _PARTIAL)
@@ -73,7 +70,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
         return
-    if starts_a_loop(node, source) or is_beside_a_call(node, _FACTORIZATIONS, source):
+    if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps
     yield source.finding(
         node,

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import DECORATORS, EVERYWHERE, NAMED
-from fusionlint.source.facts import Function
+from fusionlint.source.facts import Function, last_name
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
@@ -116,21 +116,17 @@ def named_nowhere(project: Project) -> frozenset[Place]:
     raws = [facts.raw for facts in project.files.values()]
     named = {name for raw in raws for name in raw.attributes}
     imported = {target for raw in raws for target in raw.imports()}
-    named.update(map(_last, imported))
-    modules = {_last(target.rpartition(".")[0]) for target in imported} | named
-    whole = {_last(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
+    named.update(map(last_name, imported))
+    modules = {last_name(target.rpartition(".")[0]) for target in imported} | named
+    whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
     return frozenset(
         Place(path, scope)
         for path, facts in project.files.items()
-        if _OF_EXPERIMENTS.search(facts.inside) and _last(facts.module) in modules - whole
+        if _OF_EXPERIMENTS.search(facts.inside) and last_name(facts.module) in modules - whole
         for scope, function in facts.functions.items()
         if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
         if _is_only_compiled(project, path, function)
     )
-
-
-def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
 
 
 def _is_only_compiled(project: Project, path: str, function: Function) -> bool:

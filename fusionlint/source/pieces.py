@@ -108,6 +108,11 @@ class Pieces:
         yield from (piece for piece, names in self._globals if name in names and piece not in homes)
 
     @cached_property
+    def text(self) -> str:
+        """All lines, as one text."""
+        return "".join(self.lines)
+
+    @cached_property
     def has_global(self) -> bool:
         """Whether a function may write to a variable of the file's own level."""
         return any("global" in line for line in self.lines)

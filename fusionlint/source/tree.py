@@ -117,7 +117,7 @@ class Source(Meanings):
             where = where._replace(end_line=end.end_line, end_column=end.end_column)
         if edits and not (self._is_sure(node, where, edits) and self._can_make(node, edits)):
             edits, safe = (), False  # numpy may have no such keyword, and what is numpy's no `at`
-        edits += tuple(imports_left(self.path, "".join(self.pieces.lines), edits, self.project)) if edits else ()
+        edits += tuple(imports_left(self.path, self.pieces.text, edits, self.project)) if edits else ()
         suggestion = Suggestion(with_names(write), edits, safe) if write is not None else None
         return Finding("", where, message, suggestion, pair=pair, assumed=self.context(node) == "library")
 

@@ -26,7 +26,7 @@ def helper(name: str, lines: Sequence[str], node: cst.CSTNode, source: Source) -
         return None  # whose cells run in any order
     end, step = end_of(source.line(1)), step_of(source)
     text = "".join(f"{line.replace(_STEP, step)}{end}" for line in lines)
-    if text in "".join(source.pieces.lines):
+    if text in source.pieces.text:
         return Imported(name)
     where = _place(node, source)
     if where is None or any(name in bound for bound in source.facts.bindings.values()):

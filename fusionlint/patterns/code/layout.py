@@ -67,7 +67,7 @@ def added(call: cst.Call, text: str, source: Source, *, last: str | None = None)
 
 def quoted(text: str, source: Source) -> str:
     """`text`, which has double quotes, with those that most words of the file stand in."""
-    code = "".join(source.pieces.lines)
+    code = source.pieces.text
     return text.replace('"', "'") if len(_SINGLE.findall(code)) > len(_DOUBLE.findall(code)) else text
 
 

@@ -60,7 +60,7 @@ def moved_out(function: cst.FunctionDef, calls: Sequence[cst.Call], source: Sour
 
 def _is_a_field(name: str, source: Source) -> bool:
     """Whether anything in the file has a field or method of that name."""
-    return re.search(rf"\.{re.escape(name)}\b", "".join(source.pieces.lines)) is not None
+    return re.search(rf"\.{re.escape(name)}\b", source.pieces.text) is not None
 
 
 def _moved(function: cst.FunctionDef, around: cst.FunctionDef, static: str, source: Source) -> tuple[Edit, ...]:

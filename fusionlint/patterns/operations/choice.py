@@ -71,6 +71,12 @@ def _is_of_a_seed(node: cst.CSTNode, source: Source) -> bool:
     return is_beside_a_call(node, _KEYS, source)
 
 
+# What turns a matrix over again and again, by kernels of its own: beside it no draw and no search counts.
+FACTORIZATIONS = tuple(
+    f"jax.{module}.linalg.{name}" for module in ("numpy", "scipy") for name in ("svd", "eigh", "eig", "qr", "schur")
+)
+
+
 def is_beside_a_call(node: cst.CSTNode, names: Collection[str], source: Source) -> bool:
     """Whether the function around `node`, which is in no trace and no loop that is seen, calls one of `names` too."""
     function = source.function(node)
