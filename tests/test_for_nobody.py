@@ -129,6 +129,7 @@ def test_of_an_experiment_a_function_that_nothing_names_is_dead(
         ("from p.other import gone\n", "def __getattr__(name): ...\n", 1),
         ("from p.other import gone\n", "globals().update(made())\n", 1),
         ("from p import gone\n", "", 1),  # what a package has besides nobody sees
+        ("from p.other import noticed\n", "", 1),  # by who imports the package
         ("from q.other import gone\n", "", 1),
         ("try:\n    from p.other import gone\nexcept ImportError:\n    gone = None\n", "", 1),
         ("def later():\n    from p.other import gone\n", "", 1),
@@ -139,7 +140,8 @@ def test_of_a_file_that_cannot_be_imported_nothing_is_said(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     between = "from p.other import there, gone as new\n"
-    files = {"__init__": "", "least": code + HEAD + LEAST_OF, "other": other, "between": between}
+    package = "from p.least import least\n" if "noticed" in code else ""
+    files = {"__init__": package, "least": code + HEAD + LEAST_OF, "other": other, "between": between}
     Path("p").mkdir()
     for name, text in files.items():
         Path(f"p/{name}.py").write_text(text)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fusionlint.source.answers import of_project
-from fusionlint.source.asked import EVERYWHERE, IMPORTS
+from fusionlint.source.asked import EVERYWHERE, IMPORTS, ITS_CALLS, STARS
 from fusionlint.source.facts import Facts, last_name
 from fusionlint.source.modules import home_of
 from fusionlint.source.project import Project
@@ -23,12 +23,16 @@ _ASKED_FOR = "__getattr__"
 
 @of_project
 def broken(project: Project) -> frozenset[str]:
-    """The paths of the files that cannot be imported."""
+    """The paths of the files that cannot be imported. A package, and what it imports at once, somebody would have
+    noticed: there a name that nobody sees comes from elsewhere."""
     project.log.asked.add((EVERYWHERE, IMPORTS))
     counts = Counter(facts.module for facts in project.files.values())
-    homes = {path: [*_homes(path, project)] for path, facts in project.files.items() if _is_plain(facts)}
-    found = {path for path, taken in homes.items() if any(_is_missing(*one, counts, project) for one in taken)}
-    while new := {path for path, taken in homes.items() if any(one in found for one, _ in taken)} - found:
+    homes = {path: [*_homes(path, project)] for path in project.files}
+    packages = {path for path, facts in project.files.items() if facts.is_package}
+    noticed = packages.union(home for path in packages for home, _ in homes[path])
+    plain = {path: homes[path] for path, facts in project.files.items() if path not in noticed and _is_plain(facts)}
+    found = {path for path, taken in plain.items() if any(_is_missing(*one, counts, project) for one in taken)}
+    while new := {path for path, taken in plain.items() if any(one in found for one, _ in taken)} - found:
         found |= new
     return frozenset(found)
 
@@ -57,8 +61,9 @@ def _is_missing(home: str, name: str, counts: Counter[str], project: Project) ->
     if not name or "." in name or facts.is_package or counts[facts.module] > 1 or not home.endswith(".py"):
         return False
     bound = facts.raw.bindings[""]
-    if name in bound or _ASKED_FOR in bound or any(one.startswith("*") for one in bound):
+    if name in bound or any(last_name(scope) == name for scope in (*facts.raw.functions, *facts.raw.classes)):
         return False
-    if any(last_name(scope) == name for scope in (*facts.raw.functions, *facts.raw.classes)):
+    project.log.asked.update(((home, _ASKED_FOR), (home, STARS), (home, ITS_CALLS)))
+    if _ASKED_FOR in bound or any(one.startswith("*") for one in bound):
         return False
     return not any(called in _MAKES_NAMES for (called, _, _), *_ in facts.raw.calls if isinstance(called, str))
