@@ -1,4 +1,5 @@
-"""Of code that nobody runs in earnest nothing is said: cases of a table, private functions that nothing names."""
+"""Of code that nobody runs in earnest nothing is said: cases of a table, private functions that nothing names, files
+that cannot be imported."""
 
 from __future__ import annotations
 
@@ -114,3 +115,34 @@ def test_of_an_experiment_a_function_that_nothing_names_is_dead(
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
     assert len(check_files([Path(name) for name in files], ONLY).findings) == count
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "count"),
+    [
+        ("from p.other import gone\n", "", 0),
+        ("from .other import gone, there\n", "there = 1\n", 0),
+        ("from p.between import there\n", "", 0),  # which cannot be imported either
+        ("from p.other import gone\n", "gone = 1\n", 1),
+        ("from p.other import gone\n", "def gone(): ...\n", 1),
+        ("from p.other import gone\n", "from elsewhere import *\n", 1),
+        ("from p.other import gone\n", "def __getattr__(name): ...\n", 1),
+        ("from p.other import gone\n", "globals().update(made())\n", 1),
+        ("from p import gone\n", "", 1),  # what a package has besides nobody sees
+        ("from p.other import noticed\n", "", 1),  # by who imports the package
+        ("from q.other import gone\n", "", 1),
+        ("try:\n    from p.other import gone\nexcept ImportError:\n    gone = None\n", "", 1),
+        ("def later():\n    from p.other import gone\n", "", 1),
+    ],
+)
+def test_of_a_file_that_cannot_be_imported_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, other: str, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    between = "from p.other import there, gone as new\n"
+    package = "from p.least import least\n" if "noticed" in code else ""
+    files = {"__init__": package, "least": code + HEAD + LEAST_OF, "other": other, "between": between}
+    Path("p").mkdir()
+    for name, text in files.items():
+        Path(f"p/{name}.py").write_text(text)
+    assert len(check_files([Path(f"p/{name}.py") for name in files], ONLY).findings) == count

@@ -13,7 +13,7 @@ from fusionlint.patterns.code.at import constant, is_literal, is_none, names_rea
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, quoted
-from fusionlint.patterns.code.left_unused import is_never_read, left_unused
+from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.searches import searched_for
@@ -38,6 +38,7 @@ from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.rule import Rule
+from fusionlint.source.for_nobody import is_never_read
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

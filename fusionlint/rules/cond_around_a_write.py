@@ -21,7 +21,7 @@ from fusionlint.patterns.branches.conditional import (
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.tests import is_static_test
 from fusionlint.patterns.code.at import inside, is_about
-from fusionlint.patterns.code.calls import keyword
+from fusionlint.patterns.code.calls import argument, keyword
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import buffers_around, conditionals_at, is_in_a_loop
@@ -145,14 +145,24 @@ def _reads_on(buffer: cst.Name, call: cst.Call, source: Source) -> bool:
 
 def _is_step(node: cst.Call, source: Source) -> bool:
     """Whether the function around is itself what a loop runs: what it calls is seldom about the carry. What a game
-    counts by `fori_loop` is a board or its pieces, as small as what is written."""
+    counts by `fori_loop`, or a scan over numbers, is a board or its pieces, as small as what is written."""
     function = source.function(node)
     if function is None:
         return False
     body = source.body_place(function)
-    if in_environment(node, source) and loop_bodies(source.project).get(body) == "jax.lax.fori_loop":
+    if in_environment(node, source) and _is_counted(function, source):
         return False
     return body in all_loop_bodies(source.project)
+
+
+def _is_counted(function: Function, source: Source) -> bool:
+    """Whether a loop does nothing but count the turns of `function`: `fori_loop`, a scan over `jnp.arange(n)`."""
+    if loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop":
+        return True
+    uses = source.uses(function.name) if isinstance(function, cst.FunctionDef) else ()
+    scans = (call for use in uses if (call := source.handed_to(use.node)) and source.calls(call, "jax.lax.scan"))
+    counted = (argument(scan, 2, "xs") for scan in scans)
+    return any(xs is not None and source.calls(source.meant(xs), "jax.numpy.arange") for xs in counted)
 
 
 def _writes_little(branch: Branch, source: Source) -> bool:

@@ -61,7 +61,7 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
         write=_advice(node, write, source),
         edits=_fix(node, write, source),
         safe=_is_exact(node, write, source),
-        pair=_READ if len(write.index) == 1 and is_worked_on_alone(write.call, source) else 0,
+        pair=_READ if _is_along_the_first(write) and is_worked_on_alone(write.call, source) else 0,
     )
 
 
@@ -138,6 +138,12 @@ def _written_over(roll: cst.Call, source: Source) -> Write | None:
             function = source.parent(place) if (place := source.parent(at)) else None
             return at_write(source.parent(function)) if function is not None else None
     return None
+
+
+def _is_along_the_first(write: Write) -> bool:
+    """`.at[0]`, and `.at[0, :]`, which is the same."""
+    first, *others = write.index
+    return not isinstance(first, cst.Ellipsis) and not is_whole(first) and all(map(is_whole, others))
 
 
 def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:

@@ -10,12 +10,13 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_read
 from fusionlint.patterns.code.functions import definitions
-from fusionlint.patterns.code.left_unused import is_never_read
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
 from fusionlint.patterns.runs.loop_bodies import bodies_of, loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
+from fusionlint.source.for_nobody import is_never_read
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -90,14 +91,27 @@ def _needs_all_so_far(found: Walk, source: Source) -> bool:
 
 
 def _is_looked_up(read: cst.CSTNode | None, found: Walk, source: Source) -> bool:
-    """`y[columns[i]]`, of a place that the turn does not write: `n.at[bins[i]].set(n[bins[i]] + 1)` is a sum by
-    segments."""
+    """`y[columns[i]]`, of a place that the turn does not write, or that says what it writes elsewhere, a pair of those
+    that are free: `n.at[bins[i]].set(n[bins[i]] + 1)` is a sum by segments."""
     match read:
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
             writes = (write for part in inside(found.turn.body.body) if (write := at_write(part)) is not None)
             is_written_too = any(source.code(part) == source.code(place) for write in writes for part in write.index)
-            return _stands_in_an_array(place, source, _DEPTH) and not is_written_too
+            is_apart = is_written_too and not _goes_elsewhere(read, source.code(place), source, _DEPTH)
+            return _stands_in_an_array(place, source, _DEPTH) and not is_apart
     return False
+
+
+def _goes_elsewhere(part: cst.CSTNode, place: str, source: Source, depth: int) -> bool:
+    """Whether what is made of `part`, under other names too, is part of anything but a write at `place`."""
+    for above in source.ancestors(part):
+        write = at_write(above)
+        if write is not None and any(source.code(one) == place for one in write.index):
+            return False
+        name = source.assigned_name(above)
+        if name is not None:
+            return not depth or any(_goes_elsewhere(read, place, source, depth - 1) for read in source.reads(name))
+    return True
 
 
 def _stands_in_an_array(place: cst.BaseExpression, source: Source, depth: int) -> bool:
@@ -105,7 +119,7 @@ def _stands_in_an_array(place: cst.BaseExpression, source: Source, depth: int) -
     for part in inside(place):
         if isinstance(part, cst.Subscript):
             return True
-        value = source.value(part) if isinstance(part, cst.Name) and depth else None
+        value = stored_in(part, source) if isinstance(part, cst.Name) and depth else None
         if value is not None and _stands_in_an_array(value, source, depth - 1):
             return True
     return False

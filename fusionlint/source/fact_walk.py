@@ -47,6 +47,7 @@ class Reader:
         self.choices = 0  # the branches of the scope around, one of which runs
         self.statements: list[RawStatement] = []
         self.opened = 0  # scopes of the file's own level
+        self.is_in_block = False  # of a statement of that level
         self.made: dict[ast.expr, RawValue] = {}  # of calls and lambdas, which their own visit makes
 
     def visit(self, node: Any) -> None:
@@ -75,6 +76,7 @@ class Reader:
             is_long = node.__class__ is ast.ClassDef and last - first >= _LONG
             parts = tuple(map(_part, node.body)) if is_long else ()  # type: ignore[attr-defined]
             self.statements.append((first, last, is_definition, self.opened, parts))
+            self.is_in_block = not isinstance(node, ast.Import | ast.ImportFrom)
             self.visit(node)
 
     def value(self, node: ast.expr) -> RawValue:

@@ -13,9 +13,15 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 # In a Python loop: `x = f(x, ...)`, `x = f(x, w[i])`, and, in one over `s`, `r[a == s]`; anywhere but in `__init__`:
-# `self.x = f(x)`. Of a class's field, by the class and its name: `depth: int = 2`.
+# `self.x = f(x)`. Of a class's field, by the class and its name: `depth: int = 2`. Of a file's own level: an import in
+# an `if` or a `try`, or anything else that stands around it.
 Shape = Literal[
-    "handed on in a loop", "handed on with rows in a loop", "masked in a loop", "kept in self", "few by default"
+    "handed on in a loop",
+    "handed on with rows in a loop",
+    "masked in a loop",
+    "kept in self",
+    "few by default",
+    "imports in a block",
 ]
 Kind = Literal["import", "function", "class", "parameter", "value", "other"]
 

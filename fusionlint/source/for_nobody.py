@@ -1,5 +1,6 @@
-"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, and a function
-that nothing names, where nobody else can be meant to: a private one, and one of an experiment's files.
+"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, a function that
+nothing names, where nobody else can be meant to: a private one, and one of an experiment's files; what a loop of jax
+does whose result nobody reads; and what stands in a file that cannot be imported.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """
@@ -11,12 +12,16 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import DECORATORS, EVERYWHERE, NAMED
+from fusionlint.source.broken_imports import broken
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 
+_LOOPS = ("jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.scan")
+# What is left of a loop for that alone: `jax.debug.print`, a callback.
+_TELLS = regex(r"\bdebug\b|callback")
 # What calls a private function of a file is seldom further away than this.
 _DEPTH = 3
 _MAKES_A_DICT = "dict"
@@ -29,15 +34,48 @@ _BEGINS = regex(r"^(main|run|train|eval(uate)?|test|launch|cli|sweep)(_|$)")
 
 
 def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
-    """Whether `node` is part of a case of a table of cases, or of a private function that nothing calls."""
+    """Whether `node` is part of a case of a table of cases, of a private function that nothing calls, of a file that
+    cannot be imported."""
+    if source.path in broken(source.project):
+        return True
     around = [above for above in source.ancestors(node) if isinstance(above, cst.Lambda | cst.FunctionDef)]
     outer = around[-1] if around else None
     if isinstance(outer, cst.Lambda):
         return _is_a_case(outer, source)
     if isinstance(outer, cst.FunctionDef) and _is_never_named(outer, source, _DEPTH):
         return True
+    if any(isinstance(one, cst.FunctionDef) and _is_for_a_loop_that_goes(one, source) for one in around[:-1]):
+        return True
     top = _top(node, source)
     return top is not None and _is_named_by_cases(top, source, _DEPTH)
+
+
+def is_never_read(made: cst.CSTNode, source: Source) -> bool:
+    """Whether what `made` gives gets names in a function that nothing reads after it, `kept, _ = fori_loop(...)`: of a
+    compiled program XLA leaves it out."""
+    statement = source.parent(made)
+    if not isinstance(statement, cst.Assign) or statement.value is not made or not source.scope(made):
+        return False
+    names: list[cst.Name] = []
+    todo: list[cst.CSTNode] = [each.target for each in statement.targets]
+    while todo:
+        match todo.pop():
+            case cst.Name() as name:
+                names.append(name)
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                todo += [element.value for element in elements]
+            case _:
+                return False  # a field, or a place, that others may read
+    return not any(source.reads(name) for name in names if name.value != "_")
+
+
+def _is_for_a_loop_that_goes(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function is handed to loops of jax, and to nothing else, of which nobody reads what they leave: XLA
+    drops them, but not what they print."""
+    reads = [use.node for use in source.uses(function.name) if not use.is_write]
+    loops = [source.handed_to(read) for read in reads]
+    is_for_them = all(one is not None and source.calls(one, *_LOOPS) and is_never_read(one, source) for one in loops)
+    return bool(loops) and is_for_them and not _TELLS.search(source.code(function))
 
 
 def _is_a_case(function: cst.Lambda, source: Source) -> bool:

@@ -65,7 +65,7 @@ def _of_drivers(project: Project, path: str) -> Iterator[Place]:
     is_all = is_idle_file(facts.inside) or is_host_file(facts)
     yield from (Place(path, scope) for scope in facts.functions if is_all or is_called_as_host(facts, scope))
     yield from _calling_the_host(project, path)
-    yield from _keeping(project, path)
+    yield from keeping(project, path)
 
 
 def setting_up(project: Project, path: str) -> Iterator[Place]:
@@ -117,7 +117,7 @@ def _is_computed(value: Value, place: Place, project: Project) -> bool:
     return name is not None and name.startswith(_COMPUTES) and not _KNOWN.match(name.rpartition(".")[2])
 
 
-def _keeping(project: Project, path: str) -> Iterator[Place]:
+def keeping(project: Project, path: str) -> Iterator[Place]:
     """Methods of plain classes that keep what they make, `self.params = params - rate * grads`: a trace that they were
     part of would leave its tracers there."""
     for place in _methods_that_keep(project, path):

@@ -17,6 +17,8 @@ _TOOLS = regex(r"(^|/)tools?/")
 # Of these, and of whole files (`is_idle_file`), nobody minds how fast the host code is.
 _IDLE_NAME = regex(
     r"^(test_.*|setUp.*|tearDown.*|__repr__|__str__|_?(plot|render|visuali[sz]e|draw|show|animate|create_animation|benchmark|bench_).*"
+    # what is written for people, `state_to_str`
+    r"|(\w*_)?to_str(ing)?|_?get_(\w+_)?str(ing)?"
     # what a fast form is compared with; `phase_plot` as `plot_phase`
     r"|_?naive_.*|_?ref(erence)?_(\w+_)?(impl|implementation|attention|mha|gqa|mqa|dot)"
     r"|.*_(naive|ref|reference|slow|debug|plots?))$"

@@ -42,12 +42,14 @@ def read_raw(text: str | bytes, path: str) -> Raw:
 
 
 def _import(reader: Reader, node: ast.Import) -> None:
+    _stands(reader)
     for alias in node.names:
         name = alias.asname or alias.name.partition(".")[0]
         reader.bind(name, ("import", alias.name if alias.asname else name, None))
 
 
 def _import_from(reader: Reader, node: ast.ImportFrom) -> None:
+    _stands(reader)
     origin = "." * node.level + (node.module or "")
     joint = "" if origin.endswith(".") else "."
     for alias in node.names:
@@ -55,6 +57,11 @@ def _import_from(reader: Reader, node: ast.ImportFrom) -> None:
             reader.bind(f"*{origin}", ("import", origin, None))
         else:
             reader.bind(alias.asname or alias.name, ("import", f"{origin}{joint}{alias.name}", None))
+
+
+def _stands(reader: Reader) -> None:
+    if reader.is_in_block and not reader.scope:
+        reader.saw("imports in a block")
 
 
 def _function(reader: Reader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

@@ -557,3 +557,31 @@ class Model(nn.Module):
 def test_the_same_layers_are_told_of_once(given: str) -> None:
     (found,) = check_text((BLOCK + TWICE.format(given=given)).encode(), "m.py", ONLY)
     assert found.location.line == (BLOCK + TWICE).partition("for block")[0].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("by", "count"),
+    [
+        ('nn.scan, variable_broadcast="params", in_axes=0', 0),
+        ('nn.scan, variable_axes={"params": 0}, in_axes=0', 1),
+        ("jax.jit, static_argnums=0", 1),
+    ],
+)
+def test_the_layers_of_a_step_in_time_are_gone_through_in_each_step(by: str, count: int) -> None:
+    code = f"""\
+import functools
+
+class Model(nn.Module):
+    depth: int
+
+    def setup(self):
+        self.blocks = [Block(self.depth) for _ in range(self.depth)]
+
+    @functools.partial({by})
+    def __call__(self, x, row):
+        x = x + row
+        for block in self.blocks:
+            x = block(x)
+        return x, x
+"""
+    assert len(check_text((BLOCK + code).encode(), "m.py", ONLY)) == count

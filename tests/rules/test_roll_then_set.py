@@ -142,3 +142,17 @@ def test_what_moves_elements_by_the_length_of_a_row_says_of_which() -> None:
     (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
     assert found.suggestion is not None
     assert ", where a row has 64 elements: without" in found.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("write", "targets"),
+    [
+        ("jnp.roll(x, -1, axis=0).at[-1, :].set(False)", {"v5e"}),
+        ("jnp.roll(x, 1, axis=0).at[0].set(False)", {"v5e"}),
+        ("jnp.roll(x, 1, axis=1).at[:, 0].set(False)", {"cpu", "h100", "v5e"}),
+    ],
+)
+def test_along_the_first_axis_what_elementwise_work_reads_is_one_kernel(write: str, targets: set[str]) -> None:
+    code = f"import jax, jax.numpy as jnp\n\n@jax.jit\ndef near(x):\n    moved = {write}\n    return x | moved\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("roll-then-set",)))
+    assert {*found.targets} == targets

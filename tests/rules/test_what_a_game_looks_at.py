@@ -76,3 +76,35 @@ class Drawing:
     assert check_text(code.encode(), "m.py", scope) == ()
     seen = check_text(code.replace("draw_mask", "mask").encode(), "m.py", scope)
     assert [f.location.line for f in seen] == [34]
+
+
+PLAYED = """
+class Played:
+    def __init__(self):
+        self.state, self.view = start(), Drawing()
+
+    def reset(self):
+        self.state = start()
+        self.view.render(self.state)
+
+    def step(self, action):
+        self.state = moved(self.state, action)
+        self.view.render(self.state)
+
+class Drawing:
+    def render(self, state):
+        show(self.render_view(state))
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def render_view(self, states):
+        return jax.vmap(lambda s: jax.lax.dynamic_slice(s.grid, s.position, (7, 9)))(states)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "count"),
+    [("", 0), ("(Env)", 1)],  # whose objects a trace may be handed
+)
+def test_what_somebody_plays_shows_pictures_to_people(base: str, count: int) -> None:
+    code = "import functools\nimport jax\n" + PLAYED.replace("Played:", f"Played{base}:")
+    assert len(check_text(code.encode(), "m.py", Scope(("vmapped-dynamic-slice",)))) == count

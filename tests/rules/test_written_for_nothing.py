@@ -122,6 +122,108 @@ CASES = {
         "jax.scipy.sparse.linalg.cg(lambda v: matrix @ v, b, x0=start, maxiter=steps)[0]",
         "matrix @ b",
     ),
+    "a loop whose result nobody reads": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def step(state, pairs):
+            def met(i, val):
+                seen, pairs = val
+                seen = seen.at[pairs[i, 0], pairs[i, 1]].set(1)
+                seen = seen.at[pairs[i, 1], pairs[i, 0]].set(1)
+                return seen, pairs
+
+            seen, _ = jax.lax.fori_loop(0, 5, met, (jnp.zeros((8, 8)), pairs))
+            return state
+        """,
+        "return state",
+        "return state + seen",
+    ),
+    "a loop that is there for what it prints": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def step(state, pairs):
+            def met(i, val):
+                seen, pairs = val
+                seen = seen.at[pairs[i, 0], pairs[i, 1]].set(1)
+                seen = seen.at[pairs[i, 1], pairs[i, 0]].set(1)
+                return seen, pairs
+
+            seen, _ = jax.lax.fori_loop(0, 5, met, (jnp.zeros((8, 8)), pairs))
+            return state
+        """,
+        "return seen, pairs",
+        'jax.debug.print("{}", seen)\n        return seen, pairs',
+    ),
+    "a number with a name before the only write": Case(
+        "chained-at-set",
+        """
+        TRUE = jnp.bool_(True)
+
+        @jax.jit
+        def legal(hand):
+            mask = jnp.zeros(78, dtype=jnp.bool_)
+            mask = mask.at[68].set(TRUE)
+            return mask.at[70].set(hand.any())
+        """,
+        "set(TRUE)",
+        "set(hand.all())",
+    ),
+    "turns that go by what others have taken": Case(
+        "scalar-loop",
+        """
+        @jax.jit
+        def matched(pairs, order, wanted):
+            def turn(i, val):
+                taken, met = val
+                k = order[i]
+                a, b = pairs[k]
+                is_free = wanted[k] & ~(taken[a] | taken[b])
+                taken = taken.at[a].set(is_free | taken[a])
+                taken = taken.at[b].set(is_free | taken[b])
+                return taken, met.at[k].set(is_free)
+
+            return jax.lax.fori_loop(0, 28, turn, (jnp.zeros(8, bool), jnp.zeros(28, bool)))
+        """,
+        " & ~(taken[a] | taken[b])",
+        "",
+    ),
+    "a matrix with a row for each turn that is counted": Case(
+        "cond-around-a-write",
+        """
+        class Game:
+            def reset(self, key):
+                return jnp.zeros((8, 2))
+
+            def step(self, places, met):
+                def settle(met, i):
+                    return jax.lax.cond(met[i].any(), lambda: met.at[i].set(False), lambda: met), None
+
+                rows = jnp.arange(8)
+                met, _ = jax.lax.scan(settle, met, rows)
+                return jnp.where(met, 0, places)
+        """,
+        "rows = jnp.arange(8)",
+        "rows = places[:, 0]",
+    ),
+    "what is written for people": Case(
+        "nonzero-as-mask",
+        """
+        class Game:
+            def reset(self, key):
+                return jnp.zeros(4)
+
+            def step(self, state, action):
+                return state + action
+
+            def state_to_str(self, state):
+                player = jnp.nonzero(state.player, size=1)[0][0]
+                return f"{player}: {state.hands[player]}"
+        """,
+        "state_to_str",
+        "state_of_one",
+    ),
 }
 
 

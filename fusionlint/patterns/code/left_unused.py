@@ -11,7 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import inside, names_read
-from fusionlint.patterns.code.unpacked import assignment, bound_by
+from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.edited import names_in
 from fusionlint.source.tree import Source
 
@@ -25,19 +25,6 @@ def left_unused(node: cst.BaseExpression, text: str, source: Source) -> Iterator
             line = whole_line(assign, source)
             if line is not None:
                 yield Edit(line, "")
-
-
-def is_never_read(made: cst.CSTNode, source: Source) -> bool:
-    """Whether what `made` gives gets names in a function that nothing reads after it, `kept, _ = fori_loop(...)`: of a
-    compiled program XLA leaves it out."""
-    statement = source.parent(made)
-    if not isinstance(statement, cst.Assign) or statement.value is not made or not source.scope(made):
-        return False
-    parts = [part for each in statement.targets for part in inside(each.target)]
-    if any(isinstance(part, cst.Attribute | cst.Subscript) for part in parts):
-        return False
-    names = [name for target in statement.targets for name in bound_by(target.target)]
-    return not any(source.reads(name) for name in names if name.value != "_")
 
 
 def _is_for(node: cst.BaseExpression, read: cst.Name, assign: cst.Assign, source: Source) -> bool:

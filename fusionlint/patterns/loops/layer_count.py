@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, keyword
 from fusionlint.patterns.runs.options import default_given, default_of
 from fusionlint.source.facts import Call
 from fusionlint.source.shapes import FEW
@@ -18,6 +18,7 @@ from fusionlint.source.walk import dotted, fields_of
 
 # So often a module's field is followed to the module that hands it on.
 _DEPTH = 3
+_SCAN = "flax.linen.scan"
 # What decides for an agent has two or three layers, and so has what is called a perceptron.
 _SHALLOW = regex(r"[Pp]olicy|[Cc]ritic|(^|_)actor|Actor|(^|_)q_?net|Q[Nn]et|(^|_)mlp(_|$)|MLP(?![a-z])")
 
@@ -40,9 +41,22 @@ def layer_count(over: cst.BaseExpression, source: Source) -> cst.BaseExpression 
 
 
 def is_shallow(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the class around `node`, or its file, is called as networks of few layers are: a policy, a critic."""
+    """Whether the class around `node`, or its file, is called as networks of few layers are: a policy, a critic. Or the
+    layers are what a recurrence does in each of its steps."""
     called = (source.facts.class_around(source.scope(node)), source.project.files[source.path].module)
-    return any(_SHALLOW.search(name.rpartition(".")[2]) for name in called)
+    return any(_SHALLOW.search(name.rpartition(".")[2]) for name in called) or _is_step_in_time(node, source)
+
+
+def _is_step_in_time(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the method around is scanned with the same parameters in each step, `@partial(nn.scan,
+    variable_broadcast="params")`: a loop over the layers in there would begin anew with every one."""
+    function = source.function(node)
+    above = [one.decorator for one in function.decorators] if isinstance(function, cst.FunctionDef) else []
+    for made in above:
+        if isinstance(made, cst.Call) and keyword(made, "variable_broadcast") is not None:
+            scans = (made.func, *(arg.value for arg in made.args))
+            return any(source.qualified_name(one) == _SCAN for one in scans)
+    return False
 
 
 def _default(count: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> int | None:

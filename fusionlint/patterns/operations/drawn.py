@@ -22,14 +22,19 @@ from fusionlint.source.walk import dotted
 _COUNT = regex(r"^_?(n|num|size|len|length|count|capacity|n_\w+|num_\w+|\w+_(dim|size|len|length|count))$")
 _WHOLE = frozenset(("int", "int32", "jax.numpy.int32", "numpy.int32"))
 _OF_KEYS = frozenset(("split", "fold_in", "clone", "key", "PRNGKey", "key_data", "wrap_key_data"))
+_SIMPLE = (cst.Name, cst.Attribute, cst.Integer)
 # What is asked of arrays alone.
 _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "at", "astype", "reshape", "ravel", "flatten", "T"))
 
 
 def drawn_from(among: cst.BaseExpression, places: Part, node: cst.CSTNode, source: Source) -> Part | None:
-    """`places`, of a number; `x[places]` of an array of jax, `jnp.take(x, places, axis=0)` of another."""
+    """`places`, of a number, and what is added to them of a range; `x[places]` of an array of jax,
+    `jnp.take(x, places, axis=0)` of another."""
     if count_of(among, source) is not None:
         return places
+    start = _start_of(among, source)
+    if start is not None and isinstance(places, Called) and _stands_alone(node, source):
+        return places._replace(function=f"{start} + {places.function}")
     text = source.code(among)
     match kind(among, source):
         case "array":
@@ -68,6 +73,21 @@ def _end_of(numbers: cst.Call, source: Source) -> cst.BaseExpression | None:
         case [start, end, *step] if constant(start) == 0 and all(constant(each) == 1 for each in step):
             return end
     return None
+
+
+def _start_of(among: cst.BaseExpression, source: Source) -> str | None:
+    """`first` of `jnp.arange(first, end)`, written in place, where nothing has to stand around it in a sum."""
+    if not isinstance(among, cst.Call) or not source.calls(among, *RANGES) or not has_only(among, 2):
+        return None
+    match among.args:
+        case [cst.Arg(value=start), cst.Arg()] if isinstance(start, _SIMPLE):
+            return source.code(start)
+    return None
+
+
+def _stands_alone(node: cst.CSTNode, source: Source) -> bool:
+    """Whether a sum can stand in place of `node` as it is."""
+    return isinstance(source.parent(node), cst.Assign | cst.AnnAssign | cst.Return | cst.Arg | cst.Index)
 
 
 def draws_again(draw: cst.CSTNode, source: Source) -> bool:

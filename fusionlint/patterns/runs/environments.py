@@ -12,6 +12,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
+from fusionlint.source.host_code import keeping
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle, taken_on
@@ -78,7 +79,7 @@ def _stepped(project: Project) -> frozenset[Place]:
 @of_project
 def _observed(project: Project) -> frozenset[Place]:
     methods = project.methods()
-    found = _environments(project, methods)
+    found = frozenset(e for e in _environments(project, methods) if not _is_played(project, e, methods[e]))
     own = (method for owner in found for method in methods[owner] if not method.scope.endswith(_MAKERS))
     makers = (made for made in _made_with(project, found) if project.function_at(made))
     return taken_on(project, (*(method for method in own if not is_idle(project, method)), *makers))
@@ -91,6 +92,13 @@ def _environments(project: Project, methods: Mapping[Place, Sequence[Place]]) ->
 def _is_environment(project: Project, owner: Place, own: Iterable[Place]) -> bool:
     names = {method.scope.rpartition(".")[2] for method in own}
     return (any(map(_STEP.match, names)) and any(map(_RESET.match, names))) or _is_derived(project, owner)
+
+
+def _is_played(project: Project, owner: Place, own: Iterable[Place]) -> bool:
+    """Whether a step is host code that keeps what it makes, `self.state = state` behind a key that somebody pressed: no
+    `vmap` runs that, and what it draws is for people."""
+    kept = frozenset(keeping(project, owner.path))
+    return any(method in kept for method in own if _STEP.match(method.scope.rpartition(".")[2]))
 
 
 def _made_for(project: Project, environments: Collection[Place]) -> Iterator[Place]:

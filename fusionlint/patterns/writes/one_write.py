@@ -13,6 +13,7 @@ from operator import itemgetter
 import libcst as cst
 
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole
+from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges, is_many
@@ -47,8 +48,13 @@ def folded_first(writes: list[Write], source: Source) -> int:
     if is_folded(writes, source):
         return len(writes)
     *first, _ = writes
-    is_one_left = bool(first) and all(is_literal(write.value) for write in first) and is_folded(first, source)
+    is_one_left = bool(first) and all(_is_a_number(write.value, source) for write in first) and is_folded(first, source)
     return len(first) if is_one_left else 0
+
+
+def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
+    """One that is written out, or has a name for that, `TRUE = jnp.bool_(True)`."""
+    return value is not None and (is_literal(value) or is_scalar_literal(source.meant(value), source))
 
 
 def is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
