@@ -14,7 +14,8 @@ from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.found_and_picked import is_picked
-from fusionlint.patterns.operations.picked import picks
+from fusionlint.patterns.operations.picked import picks, taken_off
+from fusionlint.patterns.runs.beside_scans import is_given_by_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
@@ -59,7 +60,8 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
     shown = brief(source.code(array), _LONG, "an array")
     for pick in found:
-        text = _reduced(node, array, axis, source, is_kept=is_kept or pick.is_kept)
+        off = taken_off(pick, along, source) if pick.is_kept else None
+        text = _reduced(node, array, axis, source, is_kept=is_kept or (pick.is_kept and off is None))
         message = (
             f"`{shown}` is read once more, by a gather" if is_there else f"`{shown}` is written to memory for a gather"
         )
@@ -67,7 +69,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             pick.node,
             f"{message}, for the value that a reduction has at hand",
             write=text,
-            edits=_edits(pick.node, text, source),
+            edits=_edits(pick.node if off is None else off, text, source),
             pair=_THERE if is_there else 0,
         )
 
@@ -118,14 +120,20 @@ def _part(array: cst.Name, source: Source) -> cst.BaseExpression | None:
 
 
 def _is_given_by_a_loop(array: cst.BaseExpression, source: Source) -> bool:
-    """Whether a loop of jax.lax gave the array in the same function: beside all its steps one more read is nothing."""
-    if not isinstance(array, cst.Name):
+    """Whether a loop of jax.lax gave the array, or what it is a part of, in the same function, or a function that runs
+    such loops did, `vmap(fitted)(keys).loss`: beside all the steps one more read is nothing."""
+    whole = array
+    while isinstance(whole, cst.Attribute):
+        whole = whole.value
+    if not isinstance(whole, cst.Name):
         return False
-    made = unpacked(source.written(array), source) or source.value(array)
-    return made is not None and source.calls(made, *_LOOPS) and source.function(made) is source.function(array)
+    made = unpacked(source.written(whole), source) or source.value(whole)
+    if made is None or source.function(made) is not source.function(array):
+        return False
+    return (whole is array and source.calls(made, *_LOOPS)) or is_given_by_whole_loops(made, source)
 
 
-def _edits(pick: cst.Subscript | cst.Call, text: str, source: Source) -> tuple[Edit, ...]:
+def _edits(pick: cst.BaseExpression, text: str, source: Source) -> tuple[Edit, ...]:
     if source.has_comment(pick):
         return ()
     return (source.replace(pick, text), *left_unused(pick, text, source))

@@ -21,6 +21,8 @@ from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
+from fusionlint.source.places import Place
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -71,7 +73,7 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_concrete(node, source) or is_of_numpy(seen[0].read.value, source) or is_taken_to_the_host(node, source):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)) or _is_of_a_layer(seen[0], source):
         return
     yield source.finding(
         node,
@@ -79,6 +81,25 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair=int(under_loop(node, source)),
         write=_instead(node, seen, source),
     )
+
+
+def _is_of_a_layer(first: _Cut, source: Source) -> bool:
+    """Whether a few columns at most go before the others of what a layer of a module gave, `heads[i](x)`,
+    `nn.Dense(4)(x)`: what that makes its few columns of is far wider."""
+    end = first.columns.upper
+    cut = constant(end) if end is not None else None
+    if cut is None or not 0 < cut <= _FEW or not source.project.inherits(_class_around(first.read, source), MODULES):
+        return False
+    match source.meant(first.read.value):
+        case cst.Call(func=cst.Call() | cst.Subscript()):
+            return True
+        case cst.Call(func=cst.Attribute(value=cst.Name("self"))):
+            return True
+    return False
+
+
+def _class_around(node: cst.CSTNode, source: Source) -> Place:
+    return Place(source.path, source.facts.class_around(source.scope(node)))
 
 
 def _is_needed_apart(part: cst.BaseExpression, join: cst.Call, source: Source) -> bool:

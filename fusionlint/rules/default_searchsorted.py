@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
 from fusionlint.patterns.code.layout import added, quoted
+from fusionlint.patterns.code.left_unused import is_never_read
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
@@ -72,6 +73,8 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps
+    if is_never_read(node, source):
+        return
     yield source.finding(
         node,
         f"the default method {_IN_A_LOOP}",

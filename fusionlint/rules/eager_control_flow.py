@@ -20,6 +20,7 @@ from fusionlint.patterns.dispatch.jit import is_jitted, value
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_shown_each_time
+from fusionlint.patterns.operations.interpolation import for_all_at_once
 from fusionlint.patterns.runs.switches import is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -87,6 +88,10 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
             if _is_checked(call, loop, source) or _is_of_another_size(call, loop):
                 continue
             name, changing = source.code(node.func), _with_arguments(node.args[0].value, source)
+            if (whole := for_all_at_once(node, call, source)) is not None:
+                message = f"outside of a jit: every call traces `{name}` anew, of what takes an array as it is"
+                yield source.finding(call.func, message, write=f"`{whole}`", pair=1)
+                continue
             yield source.finding(
                 call.func,
                 f"outside of a jit: every call traces `{name}` anew and dispatches each operation by itself",

@@ -190,8 +190,12 @@ def _is_of_few(part: cst.SubscriptElement) -> bool:
 
 
 def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
-    """Whether the other factor has two or three rows, one for each axis: `jnp.stack([x, y, ones])`."""
+    """Whether the other factor has two or three rows, one for each axis: `jnp.stack([x, y, ones])`; or a column for
+    each of many points, which were those of a grid before, `mesh.reshape(*mesh.shape[:-2], -1)`."""
     made = source.meant(other)
+    match made:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[_, *_, cst.Arg(value=columns)]):
+            return constant(columns) == -1
     rows = argument(made, 0, "arrays") if isinstance(made, cst.Call) and source.calls(made, *_STACKS) else None
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 

@@ -16,12 +16,14 @@ from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.dispatch.hoisted import made_for_the_file, moved_out
 from fusionlint.patterns.loops.carry import Carry
+from fusionlint.patterns.loops.carry import calls as calls_in
 from fusionlint.patterns.loops.loop_gates import is_gated_among
 from fusionlint.patterns.runs.concrete import CLOCKS
 from fusionlint.patterns.runs.made_once import is_for_constructors
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="recompile")
 
@@ -102,7 +104,20 @@ def _again_and_again(node: cst.CSTNode, calls: list[cst.Call], source: Source) -
         return None
     if loop is None and is_for_constructors(source.project, source.place(node), in_loops=True):
         return None
+    if loop is None and _is_beside_a_pass(node, source):
+        return None
     return repeats(node, source)
+
+
+def _is_beside_a_pass(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around goes through data itself, `for step in range(steps): batch = next(batches)`, and
+    `node` stands beside that loop: what is compiled once beside all those steps takes no time."""
+    function = source.function(node)
+    loops = (part for part in inside(function.body) if isinstance(part, cst.For)) if function is not None else ()
+    return any(
+        source.function(loop) is function and any(dotted(call.func) == "next" for call in calls_in(loop.body))
+        for loop in loops
+    )
 
 
 def _measures_itself(node: cst.CSTNode, source: Source) -> bool:

@@ -57,6 +57,7 @@ _BY_PARTS = (
     1,
 )
 _GRADIENTS = ("jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad")
+_HUNDRED = 100
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
 
@@ -73,6 +74,8 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if is_measured(loop, source) or _needs_the_host(loop, source) or is_instead_of_a_scan(loop, source):
         return
+    if _is_soon_over(loop, steps, source):
+        return
     carry = Carry(loop)
     if any(_plays_on_the_host(c, carry, source) for c in calls(loop.body)):
         return
@@ -88,6 +91,17 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
         step = next(direct, next(iter(found)))
         yield _finding(step, loop, found[step], source)
+
+
+def _is_soon_over(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether a script has the loop at its own level, of a hundred turns at most, none of which waits for what it
+    dispatched but for a few: as many dispatches, once, are less than compiling anything."""
+    if source.scope(loop) or source.loop(loop) is not None or not is_short(loop, source, _HUNDRED):
+        return False
+    carry = Carry(loop)
+    asked = (part for part in inside(loop.body) if isinstance(part, cst.If) and carry.varies(part.test))
+    waits = [*fetched(loop, steps, source), *(one for one in asked if not set(read(one.test)) <= {*carry.targets})]
+    return all(is_gated(node, loop, source) for node in waits)
 
 
 def _needs_the_host(loop: Loop, source: Source) -> bool:

@@ -12,6 +12,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
+from fusionlint.patterns.code.layout import Called, added, in_place_of, quoted
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES, is_of, is_quadratic
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -51,16 +52,22 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not _is_definite(_meant(matrix, source), source) or _has_a_determinant(node, matrix, source):
         return
     solve = f"{source.alias('jax.scipy.linalg') or 'jax.scipy.linalg'}.solve"
-    edits: tuple[Edit, ...] = ()
-    if source.alias_at(node, "jax") == "jax" and not holds_comment(node):
-        text = f'{solve}({as_argument(matrix, source)}, {as_argument(right, source)}, assume_a="pos")'
-        edits = (source.replace(node, text),)
+    edits = _edits(node, solve, source) if source.alias_at(node, "jax") == "jax" and not holds_comment(node) else ()
     yield source.finding(
         node,
         "the matrix is symmetric and positive definite: elimination with pivots does twice the work of Cholesky",
         write=f'{solve}({_shown(matrix, source)}, {_shown(right, source)}, assume_a="pos")',
         edits=edits,
     )
+
+
+def _edits(node: cst.Call, solve: str, source: Source) -> tuple[Edit, ...]:
+    """scipy's solve in place of numpy's: what stands in several lines stays in them."""
+    positive, where = quoted('assume_a="pos"', source), source.location(node)
+    if where.end_line > where.line:
+        return source.replace(node.func, solve), added(node, positive, source)
+    given = [as_argument(arg.value, source) for arg in node.args]
+    return (in_place_of(node, Called(solve, [*given, positive]), source),)
 
 
 @rule.source("Call", calls=_DETERMINANTS)

@@ -21,6 +21,8 @@ _IDLE_NAME = regex(
     r"|(\w*_)?to_str(ing)?|_?get_(\w+_)?str(ing)?"
     # what a fast form is compared with; `phase_plot` as `plot_phase`
     r"|_?naive_.*|_?ref(erence)?_(\w+_)?(impl|implementation|attention|mha|gqa|mqa|dot)"
+    # several pictures side by side
+    r"|(\w+_)?image_grid(_\w+)?"
     r"|.*_(naive|ref|reference|slow|debug|plots?))$"
 )
 # Cards and random numbers are drawn too.

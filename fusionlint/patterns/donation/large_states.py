@@ -32,6 +32,9 @@ _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
 _AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
 # What plays an environment for many steps, and what cuts that up to learn from.
 _ROLLOUT = regex(r"(^|[._])(rollouts?|collect_\w+|\w*_rollouts?|\w*_trajector(y|ies))$", re.I)
+# The same by each of many policies, and what makes as many of one.
+_EPISODES = regex(r"(^|[._])(\w*_)?(rollouts?|episodes?|trajector(y|ies))$", re.I)
+_COPIES = regex(r"^jax\.numpy\.(repeat|tile)$")
 _MINIBATCHES = regex(r"mini_?batch", re.I)
 # An iteration of EM goes over all data; its parameters are a few matrices.
 _OF_EM = regex(r"(^|[._])em(_|$)", re.I)
@@ -75,6 +78,12 @@ def is_beside_its_model(names: Collection[str], handed: Iterable[str]) -> bool:
 def is_of_em(step: str) -> bool:
     """Whether a step is called as one of EM, whose parameters are small."""
     return _OF_EM.search(step) is not None
+
+
+def is_of_a_population(compiled: cst.Call | cst.Name, source: Source) -> bool:
+    """Whether `compiled` makes many of what it is handed and plays episodes with each, as evolution strategies do:
+    beside those the one that it goes on with is nothing."""
+    return asks(compiled, _COPIES, source) and asks(compiled, _EPISODES, source)
 
 
 def is_beside_rollouts(compiled: cst.Call | cst.Name, handed: Iterable[str], source: Source) -> bool:

@@ -1,4 +1,5 @@
-"""Networks whose layers are all narrow, by the widths that a file writes out: a few thousand weights.
+"""Networks whose layers are all narrow, by the widths that a file writes out, of layers or of its own networks: a few
+thousand weights.
 
 In: a Source. Out: whether it makes layers, all of which are seen to be narrow.
 """
@@ -9,6 +10,8 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.values.how_many import whole_number
+from fusionlint.source.places import Place
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 
 # A layer from 64 to 64 has 16 kB of weights.
@@ -21,10 +24,48 @@ _WITHOUT = regex(r"^(Module|Sequential|Lambda|Flatten|Dropout|RNN|Rngs|\w*(Norm|
 def are_all_narrow(source: Source) -> bool:
     """Whether the file makes layers by known libraries, `hk.Linear(10)`, `nn.Dense(features=2)`, none of which is wider
     than 64 or as wide as nobody sees."""
+    layers = _layers(source)
+    if layers and all(_is_narrow(call, source) for call in layers):
+        return True
+    return not any(_is_wide(call, source) for call in layers) and _are_told_to_be(source)
+
+
+def _layers(source: Source) -> list[cst.Call]:
     named = {name for _, name, _ in source.project.named_calls(source.path) if name is not None}
     names = {name for name in named if (found := _LAYER.match(name)) and not _WITHOUT.match(found["name"])}
-    layers = [call for call in source.calls_of(names) if isinstance(call, cst.Call)] if names else []
-    return bool(layers) and all(_is_narrow(call, source) for call in layers)
+    return [call for call in source.calls_of(names) if isinstance(call, cst.Call)] if names else []
+
+
+def _is_wide(layer: cst.Call, source: Source) -> bool:
+    return any((whole_number(arg.value, source) or 0) > _NARROW for arg in layer.args)
+
+
+def _are_told_to_be(source: Source) -> bool:
+    """Whether the file makes objects of its own modules, whose constructors have no sizes by default, and tells each
+    all of its sizes, `MLP(din=1, dhidden=32, dout=1, rngs=rngs)`: of its layers none is wider than those."""
+    classes = (
+        place
+        for scope in source.facts.raw.classes
+        if source.project.inherits(place := Place(source.path, scope), MODULES)
+    )
+    names = {source.project.name_of(place) for place in classes if _is_told_all(place, source)}
+    made = [call for call in source.calls_of(names) if isinstance(call, cst.Call)] if names else []
+    made = [call for call in made if not source.facts.class_around(source.scope(call))]
+    return bool(made) and all(_has_narrow_sizes(call, source) for call in made)
+
+
+def _is_told_all(place: Place, source: Source) -> bool:
+    init = source.definition(f"{place.scope}.__init__")
+    if not isinstance(init, cst.FunctionDef) or init.params.star_kwarg is not None:
+        return False
+    return all(each.default is None for each in (*init.params.params, *init.params.kwonly_params))
+
+
+def _has_narrow_sizes(made: cst.Call, source: Source) -> bool:
+    sizes = [whole_number(arg.value, source) for arg in made.args]
+    others = [arg.value for arg, size in zip(made.args, sizes, strict=True) if size is None]
+    known = [size for size in sizes if size is not None]
+    return len(known) > 1 and max(known) <= _NARROW and len(others) <= 1
 
 
 def _is_narrow(layer: cst.Call, source: Source) -> bool:

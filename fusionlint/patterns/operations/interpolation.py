@@ -1,7 +1,8 @@
-"""Interpolation in a table without a loop: what a fix writes for `jnp.interp`, which searches by one, with no way out.
+"""Interpolation in a table without a loop: what a fix writes for `jnp.interp`, which searches by one, with no way out;
+and without a map, for it takes as many points as there are.
 
 In: calls of it with a point, places and values, in a Source. Out: the edits, none where the file cannot have the
-function that they call.
+function that they call; or the call of all points.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.finding import Edit
+from fusionlint.patterns.code.at import names_read
 from fusionlint.patterns.code.calls import has_only
 from fusionlint.patterns.code.helpers import helper
 from fusionlint.patterns.code.imports import imported
@@ -18,6 +20,7 @@ from fusionlint.source.tree import Source
 
 # How a search is told to be none.
 UNROLLED = 'method="scan_unrolled"'
+_INTERP = "jax.numpy.interp"
 _INTERPOLATES = "_interp"
 # Compiled as `jnp.interp` is, for who calls it by itself.
 _INTERPOLATION = (
@@ -47,3 +50,17 @@ def written_out(nodes: Sequence[cst.Call], source: Source) -> tuple[Edit, ...]:
     if made is None:
         return ()
     return (*jax.edits, *made.edits, *(source.replace(node.func, made.name) for node in nodes))
+
+
+def for_all_at_once(node: cst.Call, call: cst.Call, source: Source) -> str | None:
+    """`jnp.interp(zs, xs, ys)`, of `jax.vmap(lambda z: jnp.interp(z, xs, ys))(zs)`: it takes all as they are."""
+    match node.args[0].value, call.args:
+        case cst.Lambda(params=cst.Parameters(params=[one]), body=cst.Call(args=[first, *others]) as body), [handed]:
+            name = one.name.value
+            if not source.calls(body, _INTERP) or not isinstance(first.value, cst.Name) or first.value.value != name:
+                return None
+            if len(node.args) > 1 or any(read.value == name for arg in others for read in names_read(arg.value)):
+                return None
+            rest = "".join(f", {source.code(arg).rstrip(', ')}" for arg in others)
+            return f"{source.code(body.func)}({source.code(handed.value)}{rest})"
+    return None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, elements, is_none, takes_all
+from fusionlint.patterns.code.at import Part, constant, elements, is_none, is_whole, takes_all
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.source.tree import Source
 
@@ -35,6 +35,24 @@ def picks(places: cst.Call, axis: int | None, source: Source, *, default: int | 
     for read in source.readers(places):
         for pick in _picks_at(read, axis, default, source):
             yield pick._replace(is_sure=read in sure)
+
+
+def taken_off(pick: Pick, axis: int | None, source: Source) -> cst.BaseExpression | None:
+    """What takes off again the `axis` of length one that a pick is kept for: `jnp.take_along_axis(...)[..., 0]` of the
+    last one, `.squeeze(0)` of the first."""
+    match above := source.parent(pick.node):
+        case cst.Subscript(value=value, slice=slices) if value is pick.node:
+            parts = elements(slices)
+            cut = [number for number, part in enumerate(parts) if not is_whole(part)]
+            if len(cut) != 1 or not isinstance(one := parts[cut[0]], cst.Integer) or constant(one) != 0:
+                return None
+            is_from_behind = any(isinstance(part, cst.Ellipsis) for part in parts[: cut[0]])
+            return above if cut[0] - is_from_behind * len(parts) == axis else None
+        case cst.Attribute(attr=cst.Name("squeeze")):
+            call = source.parent(above)
+            given = argument(call, 0, "axis") if isinstance(call, cst.Call) and call.func is above else None
+            return call if isinstance(call, cst.Call) and given is not None and constant(given) == axis else None
+    return None
 
 
 def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: Source) -> Iterator[Pick]:

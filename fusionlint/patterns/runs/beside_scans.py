@@ -10,12 +10,16 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.runs.under import under_loop
+from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.runs.loop_bodies import LOOPS
+from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.runs.under import LOOPS as UNDER
+from fusionlint.patterns.runs.under import VMAPS, under_loop
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import calls_in_use, reached_from
 from fusionlint.source.tree import Source
 
 _SCAN = "jax.lax.scan"
@@ -26,13 +30,34 @@ _CALLS = 3
 
 
 def is_beside_scans(node: cst.CSTNode, source: Source) -> bool:
-    """Whether all that are seen to call the function around `node` solve by scans, themselves or by what they call,
-    outside of loops of Python: in the same turn as often as it runs, or more often."""
+    """Whether those that are seen to call the function around `node` solve by scans, themselves or by what they call,
+    outside of loops of Python: in the same turn as often as it runs, or more often. Beside them others may call it that
+    are not seen to run again and again."""
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef) or source.in_loop(node):
         return False
     calls, running = calls_in_use(source.project, source.body_place(function)), solve_by_scans(source.project)
-    return bool(calls) and all(caller in running and not call.loops for caller, call in calls)
+    if any(call.loops for _, call in calls):
+        return False
+    others = [caller for caller, _ in calls if caller not in running]
+    return len(others) < len(calls) and not any(_is_in_a_loop(caller, source.project) for caller in others)
+
+
+def _is_in_a_loop(caller: Place, project: Project) -> bool:
+    return caller in reached_from(project, UNDER) or runs_often(project, caller)
+
+
+def is_given_by_whole_loops(made: cst.CSTNode | None, source: Source) -> bool:
+    """Whether a function that runs loops of jax.lax, mapped over its runs or not, gives what `made` is: beside all of
+    their steps what is read of that once is nothing."""
+    if not isinstance(made, cst.Call):
+        return False
+    function: cst.BaseExpression = made.func
+    if isinstance(function, cst.Call) and source.calls(function, *VMAPS) and function.args:
+        function = function.args[0].value
+    named = function_named(function, source)
+    place = source.project.find(source.qualified_name(function)) if named is None else source.body_place(named)
+    return place is not None and place in run_loops(source.project)
 
 
 def is_made_for_scans(node: cst.CSTNode, source: Source) -> bool:
@@ -59,6 +84,12 @@ def solve_by_scans(project: Project) -> frozenset[Place]:
 def run_scans(project: Project) -> frozenset[Place]:
     """The same of any scan."""
     return _running(project, project.callers(_SCAN))
+
+
+@of_project
+def run_loops(project: Project) -> frozenset[Place]:
+    """The same of any loop of jax.lax."""
+    return _running(project, [place for loop in sorted(LOOPS) for place in project.callers(loop)])
 
 
 def _running(project: Project, callers: list[Place]) -> frozenset[Place]:
