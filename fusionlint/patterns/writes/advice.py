@@ -95,9 +95,14 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), _pair(told), Form.ONCE)
+    is_anew = reads_back(writes, source) or is_rebound(writes, source)
+    is_anywhere = line is None and not told.seen.is_written_out  # places that are written out are those of a short one
+    if is_anywhere and (is_anew or change_what_is_there(writes, source)) and is_carried(writes, source):
+        again = _OF_THE_EARLIER if may_need(writes, source) else ""
+        return Advice(f"{FIRST}{_all_at_once(told)}{again}", ARRAYS)
     if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
         return Advice(_one_by_one(told), _pair(told), Form.MASKS)
-    if reads_back(writes, source) or is_rebound(writes, source):
+    if is_anew:
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         form = Form.MASKS if told.seen.are_elements and not line else Form.WORDS
         return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told), form)
