@@ -318,3 +318,22 @@ def test_what_a_function_of_the_file_returns_is_one_array(bad: str, is_one: bool
         text = apply(code, finding.suggestion.edits)
         assert ("jax.tree.map" not in text) is is_one
         assert "jnp.where(jnp.equal(rank, 3), good(x), bad(x))" in text
+
+
+SPECTRA = """
+class Model:
+    def __init__(self, wave):
+        self.dark = {dark}
+        self.darker = (wave < 2700) & (wave > 900)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def spectra(self, a, k, r):
+        a = a.at[:, self.dark].set(1.0 + k / r)
+        k += 0.5 * r
+        return a.at[:, self.darker].set(2.0 + k[..., 3:] / r)
+"""
+
+
+def test_a_mask_is_no_number_to_compare_places_with() -> None:
+    assert "make the values for all places" in advice("chained-at-set", SPECTRA.format(dark="wave < 2700"))
+    assert "with `k = jnp.arange(n)`" in advice("chained-at-set", SPECTRA.format(dark="len(wave)"))
