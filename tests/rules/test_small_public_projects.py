@@ -337,3 +337,25 @@ class Model:
 def test_a_mask_is_no_number_to_compare_places_with() -> None:
     assert "make the values for all places" in advice("chained-at-set", SPECTRA.format(dark="wave < 2700"))
     assert "with `k = jnp.arange(n)`" in advice("chained-at-set", SPECTRA.format(dark="len(wave)"))
+
+
+EIGENVECTORS = """
+@jax.jit
+def decomposed(x, slices):
+    vectors = []
+    for s in slices:
+        values, v = {made}(x[s, s])
+        vectors.append(v)
+    out = jnp.zeros(x.shape)
+    begin = 0
+    for s, v in zip(slices, vectors):
+        size = int(s.stop - s.start)
+        out = out.at[..., s, begin : begin + size].set(v)
+        begin += size
+    return out
+"""
+
+
+@pytest.mark.parametrize(("made", "count"), [("jnp.linalg.eigh", 0), ("jnp.divmod", 1)])
+def test_what_decompositions_gave_is_collected(made: str, count: int) -> None:
+    assert len(found("blocks-by-at-set", EIGENVECTORS.format(made=made))) == count
