@@ -30,6 +30,7 @@ from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_deco
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
+from fusionlint.patterns.runs.pictured import is_for_pictures
 from fusionlint.patterns.writes.advice import FUSED, advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
@@ -156,6 +157,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         is_ragged(found, node, source)
         or is_in_order(found, node, source)
         or is_for_a_picture(source.project, source.place(node))
+        or is_for_pictures(source.project, source.place(node))
     ):
         return
     if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):

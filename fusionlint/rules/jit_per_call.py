@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.callbacks.calls import RETURNS
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
@@ -40,6 +40,8 @@ _BY_VALUE = "equinox.filter_jit"
 _COMPARED = regex(r"equinox\.filter_\w+$|jax\.tree_util\.Partial$")
 # What is called before and after what is measured, and to wait for it.
 _MEASURES = (CLOCKS, ("jax.block_until_ready",))
+# A step of a step is seldom further away than this.
+_DEPTH = 2
 _MODEL = regex(r"(^|_)(models?|modules?|net|nets|networks?|layers?|policy|actor|critic|agent)(_|$)")
 _WRITE = "jit it once, outside, and hand what changes to it as arguments"
 
@@ -178,13 +180,18 @@ def _is_for_the_host(function: cst.BaseExpression, source: Source) -> bool:
     return name in RETURNS or name.startswith("jax.experimental.host_callback.")
 
 
-def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Source) -> bool:
+def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
     """Whether a function that is defined in the function `where` calls another that `where` is handed, or what `vmap`
-    makes of it: another one is other code, and who hands the same one again is not seen."""
+    makes of it, itself or in a step of its own, `jax.lax.scan(one_step, x, None, n)`: another one is other code, and
+    who hands the same one again is not seen."""
     if body is None or not isinstance(where, cst.FunctionDef) or where not in source.ancestors(body):
         return False
     called = (part.func for part in inside(body.body) if isinstance(part, cst.Call))
-    return any(_is_handed(each, where, source) for each in called if isinstance(each, cst.Name))
+    if any(_is_handed(each, where, source) for each in called if isinstance(each, cst.Name)):
+        return True
+    named = {id(other): other for name in names_read(body.body) if (other := function_named(name, source)) is not None}
+    others = [other for other in named.values() if depth and other is not body]
+    return any(_calls_what_is_given(other, where, source, depth - 1) for other in others)
 
 
 def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, source: Source) -> bool:
@@ -216,6 +223,8 @@ def _is_handed(name: cst.Name, where: cst.FunctionDef, source: Source) -> bool:
     match source.value(name):
         case cst.Call(args=[cst.Arg(value=cst.Name() as wrapped), *_]) as made if source.calls(made, *_WRAPPERS):
             return _is_handed(wrapped, where, source)
+        case cst.Call(args=[cst.Arg(value=cst.Lambda() as wrapped), *_]) as made if source.calls(made, *_WRAPPERS):
+            return _calls_what_is_given(wrapped, where, source, 0)
     return False
 
 

@@ -13,6 +13,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant
 from fusionlint.patterns.code.calls import argument, as_operand
 from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
 from fusionlint.patterns.loops.step_writes import result
@@ -138,7 +139,14 @@ def _picked(
     index, rows = _index(left, source), _rows(table, source)
     if index is None or rows is None or not source.is_traced(node):
         return
-    yield source.finding(node, _MESSAGE, write=f"{as_operand(rows, source.code(rows))}[{source.code(index)}]")
+    at, what = _at(index, node, source)
+    yield source.finding(node, _MESSAGE, write=f"{as_operand(rows, source.code(rows))}[{at}]{what}")
+
+
+def _at(index: cst.BaseExpression, node: cst.CSTNode, source: Source) -> tuple[str, str]:
+    """How to name the places, and what that is: not by a name that holds the one-hot by now, `i = one_hot(i, n)`."""
+    said = source.code(index)
+    return (said, "") if is_same_at(index, node, source) else ("i", f", i the places `{said}` before they are one-hot")
 
 
 def _rows(table: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:

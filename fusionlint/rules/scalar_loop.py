@@ -13,6 +13,7 @@ from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
+from fusionlint.patterns.runs.alternatives import is_instead_of
 from fusionlint.patterns.runs.loop_bodies import bodies_of, loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
@@ -38,7 +39,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = walk(node, source)
     if found is None or _is_said(node, found, source) or _needs_all_so_far(found, source):
         return
-    if is_never_read(node, source):
+    if is_never_read(node, source) or is_instead_of(node, source, FORI, WHILE):
         return
     if _makes_up_for_rounding(found, source):
         return

@@ -25,6 +25,8 @@ rule = Rule(__name__, harm="compile-time")
 _OF_A_STEP = 2
 # An iteration of jaxopt, and of what is written like it: `params, state = solver.update(params, state)`.
 _ITERATES = regex(r"(^|[._])(solver|optimi[sz]er|minimi[sz]er)\.(update|step)$")
+# What takes the next batch off an iterator, `next(iter(loader))`, is no code for a trace: each step is called.
+_ASKS = "next"
 # What says above a loop, as close as this, that a scan was measured.
 _CLOSE = 4
 _TRIED = regex(r"test|slow|fast|measur|benchmark", re.I)
@@ -49,6 +51,8 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
         return
     carry = Carry(loop)
     own = [c for c in calls(loop.body) if source.loop(c) is loop]
+    if any(dotted(c.func) == _ASKS for c in own):
+        return
     if any((applied_by_a_state(c) or source.calls(c, APPLY)) and _handed_on(c, carry, source) for c in own):
         what = "every update is written into the program, gradient and all: it compiles longer with each"
         write = (

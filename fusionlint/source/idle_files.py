@@ -21,11 +21,12 @@ _IDLE_FILE = regex(
     # What draws the pictures of a documentation.
     r"|docs?/(\w+/)*(assets|_?static|images?|img|figures?))/"
     r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
-    r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|testing(_utils?)?|conftest"
+    r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|Test_?Cases?|testing(_utils?)?"
+    r"|conftest"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|[^/]*_plot(s|ting)?|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
-    r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|naive|ref(erence)?|[^/]*_ref|[^/]*_old|repro_[^/]*"
-    r"|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
+    r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|[^/]*_debug|naive|ref(erence)?|[^/]*_ref|[^/]*_old"
+    r"|repro_[^/]*|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
     r"\.py$"
 )
 # Sphinx-Gallery runs what is called plot_*: examples of everything.

@@ -24,6 +24,7 @@ from fusionlint.source.off_tpu import is_off_tpu, without_tpu
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
 from fusionlint.source.scope import Scope, matters, speaking
+from fusionlint.source.scripts import is_left_over
 from fusionlint.source.texts import text_of
 from fusionlint.source.tree import Source
 from fusionlint.source.world import World, join
@@ -35,6 +36,8 @@ _TESTED = regex(
     r"\s*([.,;:)\n]|$)",
     re.I,
 )
+# The same of a function; what is "for testing whether the loop may end" is another thing.
+_FOR_TESTS = regex(r"\bfor (unit[- ]|internal )?(tests|testing)( purposes)?( only)?\s*([.,;:)]|$)", re.I | re.M)
 _LONGEST = 4000
 
 
@@ -105,6 +108,12 @@ def _is_for_tests(source: Source) -> bool:
     return said is not None and _TESTED.search(said[2].strip().partition("\n\n")[0]) is not None
 
 
+def _is_of_a_test(node: cst.CSTNode, source: Source) -> bool:
+    """Whether a function says so itself, by a docstring: "For-loop version for testing."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    return any(_FOR_TESTS.search(function.get_docstring() or "") for function in around)
+
+
 def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:
     """What `rules` say of a file, on whatever target."""
     if not rules or _is_for_tests(source):
@@ -118,7 +127,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
                 continue
             for node in sensor.asked_about(source):
                 for finding in sensor.check(node, source):
-                    if is_for_nobody(node, source):
+                    if is_for_nobody(node, source) or _is_of_a_test(node, source) or is_left_over(node, source):
                         break
                     whole = _complete(finding, rule, sensor, scope)
                     whole = without_tpu(whole) if is_off else whole

@@ -16,7 +16,7 @@ from fusionlint.patterns.branches.conditional import (
 from fusionlint.patterns.code.at import inside, is_literal, listed, names_in
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.elementwise import is_elementwise
-from fusionlint.patterns.code.functions import Function, parameters
+from fusionlint.patterns.code.functions import Function, function_named, parameters, returns_of
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_scalar_literal
@@ -30,6 +30,9 @@ _ASKS = (
     " equal not_equal less less_equal greater greater_equal"
 )
 _TRUTHS = tuple(f"jax.numpy.{name}" for name in _ASKS.split())
+_OF_ARRAYS = ("astype", "reshape", "ravel", "flatten", "transpose", "squeeze")
+# A function that returns what another returns is seldom further away than this.
+_DEPTH = 2
 _OF_PYTHON = ("Is", "IsNot", "In", "NotIn")
 
 
@@ -209,11 +212,30 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
     return all(name not in used or (i < len(given) and given[i] == name) for i, name in enumerate(names))
 
 
-def is_array(node: cst.BaseExpression, source: Source) -> bool:
-    """Whether an expression is one array or number, and no tree of them: names stand for what they were given."""
+def is_array(node: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether an expression is one array or number, and no tree of them: names stand for what they were given, and a
+    call of a function of the file for what that returns."""
     node = source.meant(node)
     if is_scalar_literal(node, source) or isinstance(node, cst.BinaryOperation | cst.Comparison | cst.UnaryOperation):
         return True
     if isinstance(node, cst.Call) and (nested := conditional(node, source)):
         return any(is_array(branch.result, source) for branch in nested.branches)
-    return kind(node, source) == "array" or (isinstance(node, cst.Call) and is_elementwise(node, source))
+    if kind(node, source) in ("array", "scalar"):
+        return True
+    if not isinstance(node, cst.Call):
+        return False
+    return is_elementwise(node, source) or _is_of_an_array(node) or (depth > 0 and _gives_one(node, source, depth))
+
+
+def _is_of_an_array(call: cst.Call) -> bool:
+    """`x.astype(int)`: no tree has that."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _OF_ARRAYS
+
+
+def _gives_one(call: cst.Call, source: Source, depth: int) -> bool:
+    """Whether all that a function of the file returns are arrays or numbers."""
+    function = function_named(call.func, source)
+    if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
+        return False
+    values = [part.value for part in returns_of(function, source)]
+    return bool(values) and all(value is not None and is_array(value, source, depth - 1) for value in values)

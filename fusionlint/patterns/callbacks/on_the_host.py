@@ -25,6 +25,8 @@ from fusionlint.source.walk import dotted
 _PROGRESS = regex(r"progress|tqdm|pbar|verbose|(^|_)print_", re.I)
 _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|log)$")
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
+# What scipy solves so, jax has nothing for: a sparse factorization, a neighbour search.
+_ONLY_OF_SCIPY = regex(r"^scipy\.(sparse|spatial|optimize)(\.|$)")
 _LOG = regex(r"(^|_)(logs?|logger|logging|wandb|tensorboard|mlflow|reports?)(_|$)")
 
 
@@ -113,6 +115,8 @@ def is_arithmetic(node: cst.Call, source: Source) -> bool:
 
 def _computes(place: Place, source: Source) -> bool:
     names = [*names_called(place, source)]
+    if any(name is not None and _ONLY_OF_SCIPY.match(name) for name in names):
+        return False
     return any(n and n.startswith(("numpy.", "scipy.")) for n in names) and all(
         n is None or _NUMERIC.match(n) for n in names
     )

@@ -27,7 +27,9 @@ from fusionlint.source.walk import dotted
 _LOOPS = regex(
     r"^(jax\.lax\.(scan|fori_loop|while_loop|map|associative_scan)|flax\.(nnx|linen)\.(scan|fori_loop|while_loop)"
     r"|haiku\.(scan|fori_loop|while_loop|dynamic_unroll)|equinox\.internal\.\w*loop"
-    r"|jax\.scipy\.sparse\.linalg\.(cg|gmres|bicgstab)|jax\.scipy\.optimize\.minimize|jax\.experimental\.ode\.odeint)$"
+    r"|jax\.scipy\.sparse\.linalg\.(cg|gmres|bicgstab)|jax\.scipy\.optimize\.minimize|jax\.experimental\.ode\.odeint"
+    # Of whatever library: `checkpointed_fori_loop`.
+    r"|(.*\.)?\w+_(fori_loop|while_loop))$"
 )
 _TRAINS = regex(
     r"^(optax\..*|equinox\.apply_updates|flax\.training\..*|flax\.nnx\.(Optimizer|optimizer).*)$|\.apply_(gradients?|loss_fns?)$"

@@ -28,15 +28,16 @@ _DEPTH = 8
 
 
 def is_quadratic(product: cst.BaseExpression, matrix: str, source: Source) -> bool:
-    """Whether a factor stands on both sides of the inverse of `matrix`."""
+    """Whether a factor stands on both sides of the one inverse of `matrix`: with two of them, as in an element's
+    stiffness, `(b @ inv(m)).T @ d @ (b @ inv(m))`, nothing says that the matrix is symmetric."""
     factors = list(_factors(product, matrix, source, _DEPTH))
     named = [factor for factor in factors if factor != _BETWEEN]
-    return _BETWEEN in factors and len(set(named)) < len(named)
+    return factors.count(_BETWEEN) == 1 and len(set(named)) < len(named)
 
 
 def _factors(node: cst.BaseExpression, matrix: str, source: Source, depth: int) -> Iterator[str]:
     """The texts of what is multiplied, without transposes and axes of one."""
-    parts = _parts(node, matrix, source) if depth else None
+    parts = _parts(node, matrix, source) if depth > 0 or is_of(node, matrix, source) else None
     if parts is None:
         yield source.code(node)
         return

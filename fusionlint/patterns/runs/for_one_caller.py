@@ -12,11 +12,13 @@ from collections.abc import Collection
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.elementwise import worked_on
 from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.traced import calls_in_use
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # Of 512 matrices of 60 rows on a CPU the eigenvalues take 343 ms, what puts the matrices together 1.
 _DECOMPOSES = tuple(
@@ -24,6 +26,8 @@ _DECOMPOSES = tuple(
     for where in ("numpy", "scipy")
     for name in ("eig", "eigh", "eigvals", "eigvalsh", "schur", "svd", "svdvals")
 )
+# Of whatever library: a sparse matrix, whose factors take far longer.
+_FACTORIZES = regex(r"(^|[._])(factori[sz]e|splu|spsolve)(_|$)")
 # A helper of a helper is seldom further away than this.
 _DEPTH = 2
 # A matrix is seldom worked on in more statements before that.
@@ -55,7 +59,7 @@ def is_decomposed(value: cst.CSTNode, source: Source, depth: int = _STEPS) -> bo
     name = source.assigned_name(made)
     for read in source.reads(name) if name is not None else (made,):
         taken = source.handed_to(read)
-        if taken is not None and source.calls(taken, *_DECOMPOSES):
+        if taken is not None and (source.calls(taken, *_DECOMPOSES) or _FACTORIZES.search(dotted(taken.func))):
             return True
         is_worked_on = worked_on(read, source) is not read and source.function(read) is source.function(value)
         if name is not None and depth and is_worked_on and is_decomposed(read, source, depth - 1):

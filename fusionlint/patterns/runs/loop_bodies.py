@@ -14,6 +14,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.functions import Function
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value, unpacked_call
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
@@ -68,6 +69,12 @@ def all_loop_bodies(project: Project) -> dict[Place, str]:
     return _run_by(project, _RUN)
 
 
+@of_project
+def bodies_by_parts(project: Project) -> dict[Place, str]:
+    """Those too that a loop runs with some of their arguments given before, `partial(step, n)`."""
+    return _run_by(project, _RUN, _WRAPPERS | PARTIAL)
+
+
 def is_counted_body(function: Function, source: Source) -> bool:
     """Whether a `fori_loop` runs a function, and counts by its first parameter."""
     return loop_bodies(source.project).get(source.body_place(function)) == "jax.lax.fori_loop"
@@ -83,17 +90,19 @@ def is_body_of_a_loop(node: cst.CSTNode, source: Source) -> bool:
     return place in bodies or any(c in bodies for c in source.project.callers(source.project.name_of(place)))
 
 
-def _run_by(project: Project, loops: Iterable[str]) -> dict[Place, str]:
+def _run_by(project: Project, loops: Iterable[str], wrappers: frozenset[str] = _WRAPPERS) -> dict[Place, str]:
     return {
         body: name
         for name in loops
         for place, call in project.calls_of(name)
-        for body in _bodies(project, place, call, name)
+        for body in _bodies(project, place, call, name, wrappers)
     }
 
 
-def _bodies(project: Project, place: Place, call: Call, name: str) -> Iterator[Place]:
-    yield from project.functions_behind(place, call.value.argument(*_RUN[name]), _WRAPPERS)
+def _bodies(
+    project: Project, place: Place, call: Call, name: str, wrappers: frozenset[str] = _WRAPPERS
+) -> Iterator[Place]:
+    yield from project.functions_behind(place, call.value.argument(*_RUN[name]), wrappers)
 
 
 def is_small(project: Project, place: Place, depth: int = _DEPTH, *, is_step: bool = False) -> bool:

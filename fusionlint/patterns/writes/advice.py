@@ -16,6 +16,7 @@ from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, i
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.masks import is_kept_mask
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.axis import (
     along_one_axis,
@@ -39,7 +40,7 @@ from fusionlint.patterns.writes.one_place import written_once
 from fusionlint.patterns.writes.seen import Seen, never_meet, see
 from fusionlint.patterns.writes.stack import begins_a_list, stack
 from fusionlint.patterns.writes.stands import Stands, holds_slices
-from fusionlint.patterns.writes.words import FIRST, masked
+from fusionlint.patterns.writes.words import FIRST, FOR_MASKS, masked
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -95,9 +96,18 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), _pair(told), Form.ONCE)
+    is_set = told.seen.methods == {"set"}
+    if is_set and all(any(is_kept_mask(part, source) for part in write.index) for write in writes):
+        return Advice(FOR_MASKS.format(jnp=jnp, array=told.array), ALONG)
+    is_anew = reads_back(writes, source) or is_rebound(writes, source)
+    # Places that are written out are those of a short one.
+    is_of_any_length = is_set and line is None and not told.seen.is_written_out
+    if is_of_any_length and (is_anew or change_what_is_there(writes, source)) and is_carried(writes, source):
+        again = _OF_THE_EARLIER if may_need(writes, source) else ""
+        return Advice(f"{FIRST}{_all_at_once(told)}{again}", ARRAYS)
     if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
         return Advice(_one_by_one(told), _pair(told), Form.MASKS)
-    if reads_back(writes, source) or is_rebound(writes, source):
+    if is_anew:
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         form = Form.MASKS if told.seen.are_elements and not line else Form.WORDS
         return Advice(f"{FIRST}{line or _outline(told)}{again}", _pair(told), form)

@@ -36,6 +36,8 @@ from fusionlint.patterns.writes.words import masked
 from fusionlint.source.tree import Source
 
 _LONG = 40
+# What counts gives numbers; of `for s, block in zip(slices, blocks)` each may be a slice.
+_COUNT = ("range", "enumerate")
 _DEPTH = 12
 # Which of the devices this is: one number, as long as no axis is gathered.
 _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
@@ -234,8 +236,11 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
         return "one jax.scipy.linalg.block_diag(*blocks)"
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
         return f"one {jnp}.block of the rows of them, with {jnp}.zeros where there is none,"
-    if not isinstance(source.loop(loop), cst.For):  # one block in each row
-        return f"one {jnp}.stack, each block brought to its place in its row by {jnp}.pad,"
+    if not isinstance(source.loop(loop), cst.For):  # one block in each row, or in some rows
+        join = "stack" if source.calls(loop.iter, *_COUNT) else "concatenate"
+        rows = "row" if join == "stack" else "rows"
+        along = "" if join == "stack" else " or jax.scipy.linalg.block_diag where they lie along the diagonal,"
+        return f"one {jnp}.{join}, each block brought to its place in its {rows} by {jnp}.pad,{along}"
     return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
 
 

@@ -12,8 +12,10 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
+from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
@@ -41,9 +43,24 @@ def is_made_by_heavy_work(loop: cst.For, source: Source) -> bool:
 
 
 def are_made_by_heavy_work(writes: Sequence[Write], source: Source) -> bool:
-    """Whether what is written is made by such work, under names of its own too."""
+    """Whether what is written is made by such work, under names of its own too, or taken from a list of what is."""
     values = [write.value for write in writes if write.value is not None]
+    values += [made for value in values if isinstance(value, cst.Name) for made in _collected(value, source)]
     return any(_is_heavy(call, source) for value in values for call in _calls_for(value, source, _NAMES))
+
+
+def _collected(name: cst.Name, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands in a list that a loop takes `name` from: `vectors.append(v)`, then `for v in vectors`."""
+    bound = source.written(name)
+    loop = source.nearest(bound, cst.For) if bound is not None else None
+    is_taken = loop is not None and any(part is bound for part in inside(loop.target))
+    for listed in names_read(loop.iter) if loop is not None and is_taken else ():
+        for asked in attributes_of(listed, source):
+            match source.parent(asked):
+                case cst.Call(args=[cst.Arg(value=cst.Name() as one)]) if asked.attr.value == "append":
+                    made = stored_in(one, source)
+                    if made is not None:
+                        yield made
 
 
 def is_beside_a_solver(node: cst.Call, source: Source) -> bool:

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 # Where a value is not what its name says at the last write.
 FIRST = "compute the values first, each into a name of its own; then "
+# A mask is compared with nothing, and what is written by one is as long as there is of it.
+FOR_MASKS = (
+    "make the values for all places, not for those of a mask alone; then {jnp}.where(last mask, ..., "
+    "{jnp}.where(first mask, ..., {array}))"
+)
 # Where one path through `if`s writes again and again.
 BEHIND_IFS = "behind the `if`s, which choose the places and the values: "
 
