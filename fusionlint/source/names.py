@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 from fusionlint.source.asked import DECORATORS, EVERYWHERE, METHODS, STARS, Asked, Log
 from fusionlint.source.facts import NOTHING, Binding, Facts, Function, Value, other_meaning
 from fusionlint.source.modules import home_of, is_elsewhere, modules_of, public
+from fusionlint.source.passed_on import OF_LAX, passed_on
 from fusionlint.source.places import Bound, Place
 
 JIT = frozenset(
@@ -26,10 +27,6 @@ PARTIAL = frozenset(("functools.partial", "jax.tree_util.Partial"))
 _BUILTINS = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool", "list", "tuple", "print", "sum",
                        "min", "max", "any", "all", "open", "input", "map", "reversed", "sorted",
                        "breakpoint"))  # fmt: skip
-# What a project may have a word of its own for, to run it in Python where somebody looks for a mistake.
-_OF_LAX = frozenset(f"jax.lax.{name}" for name in ("scan", "fori_loop", "while_loop", "cond", "switch", "map"))
-# What these are handed at least.
-_FEWEST = 2
 # Re-exports and definitions without a cycle are never deeper than this.
 DEPTH = 8
 
@@ -137,7 +134,7 @@ class Names:
 
     def is_sure(self, place: Place, name: str, depth: int = DEPTH) -> bool:
         """Whether the dotted `name`, read at `place`, is nothing else where a flag says so or an import fails, be it in
-        the module that it is from."""
+        the module that it is from; nor a project's own word, which may not take all that jax's does."""
         head, _, rest = name.partition(".")
         found = self._lookup(place, head) if depth else None
         if found is None:
@@ -147,6 +144,8 @@ class Names:
             return False
         if binding.kind == "value" and binding.value.name:
             return self.is_sure(at, binding.value.name, depth - 1)
+        if binding.kind == "function" and not rest:
+            return self._own_word_for(Place(at.path, binding.target), depth - 1) is None
         if binding.kind != "import" or self._is_elsewhere(at, meant := self.files[at.path].absolute(binding.target)):
             return True
         path, left = self._split(f"{meant}.{rest}" if rest else meant)
@@ -202,7 +201,7 @@ class Names:
             case "function" | "class":
                 scope = Place(place.path, binding.target)
                 member = self._of_class(scope, rest, depth - 1) if rest else None
-                if binding.kind == "function" and not rest and (meant := self._hands_on_to(scope, depth - 1)):
+                if binding.kind == "function" and not rest and (meant := self._own_word_for(scope, depth - 1)):
                     return meant
                 return member or f"{self.name_of(scope)}{tail}"
             case "value" if binding.value.name:
@@ -211,15 +210,11 @@ class Names:
                 return self._of_class(made, rest, depth - 1)
         return None
 
-    def _hands_on_to(self, place: Place, depth: int) -> str | None:
-        """What of jax.lax a def hands all that it is handed, in that order: `def cond(pred, a, f, b, g): return
-        lax.cond(pred, a, f, b, g)`, beside what it does instead for who looks for a mistake."""
+    def _own_word_for(self, place: Place, depth: int) -> str | None:
+        """What of jax.lax the def at `place` is the project's own word for."""
         function = self.function_at(place)
-        if function is None or function.owner or function.decorators or len(function.parameters) < _FEWEST:
-            return None
-        returned = (v for v in function.returns if v.is_call and _is_handed_all(v, function.parameters))
-        names = (self.callee(place, value, depth) for value in returned)
-        return next((name for name in names if name in _OF_LAX), None)
+        names = (self.callee(place, value, depth) for value in (passed_on(function) if function else ()))
+        return next((name for name in names if name in OF_LAX), None)
 
     def _member(self, place: Place, name: str, depth: int) -> str | None:
         self.log.add(*place)
@@ -392,11 +387,3 @@ class Names:
             yield from (Bound(place, argument) for argument in call.arguments[:1])
         elif (made_at := self.find(called)) and (factory := self.function_at(made_at)):
             yield from (Bound(made_at, returned) for returned in factory.returns)
-
-
-def _is_handed_all(call: Value, parameters: Sequence[str]) -> bool:
-    """Whether a call is handed the `parameters`, all and in their order, or each under its own name."""
-    given = [argument.name for argument in call.arguments]
-    named = {name: value.name for name, value in call.keywords}
-    rest = parameters[len(given) :]
-    return given == [*parameters[: len(given)]] and named == {name: name for name in rest}
