@@ -267,6 +267,35 @@ def test_names_are_followed_through_files_re_exports_and_dots() -> None:
     assert qualified(project, "lib/math.py", "rotate", "types.jnp.sin") == "jax.numpy.sin"
 
 
+WRAPPED = """
+    from jax import lax
+
+    def cond(pred, one, f, other, g):
+        if DEBUG:
+            return f(one) if pred else g(other)
+        return lax.cond(pred, one, f, other, g)
+
+    def scan(f, init, xs, length=None): return lax.scan(f, init, xs, length=length)
+    def turned(f, init, xs): return lax.scan(f, xs, init)
+    def counted(f, init, n): return lax.scan(f, init, None, n)
+    def logged(f, init, xs): return log(lax.scan(f, init, xs))
+    class Loops:
+        def scan(self, f, init, xs): return lax.scan(f, init, xs)
+"""
+
+
+def test_what_hands_on_all_that_it_is_handed_means_what_it_hands_that_to() -> None:
+    project = project_of(util=WRAPPED, app="from util import cond, scan as loop, turned, counted, logged\nimport util")
+    assert qualified(project, "app.py", "", "cond") == "jax.lax.cond"
+    assert qualified(project, "app.py", "", "loop") == "jax.lax.scan"
+    assert qualified(project, "app.py", "", "util.scan") == "jax.lax.scan"
+    for name in ("turned", "counted", "logged"):
+        assert qualified(project, "app.py", "", name) == f"util:{name}"
+    # It may not take all that jax's own does: no fix writes an argument more.
+    assert not project.is_sure(Place("app.py", ""), "loop")
+    assert project.is_sure(Place("app.py", ""), "turned")
+
+
 def test_names_are_followed_through_stars() -> None:
     project = project_of(
         lib____init__="",

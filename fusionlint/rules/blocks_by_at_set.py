@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_fresh, is_whole, names_read
+from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -18,7 +19,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
-from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.chain import is_never_read, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
@@ -32,6 +33,7 @@ from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over,
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.stands import Stands, stands
+from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -48,11 +50,11 @@ _ALONE, _READ = 0, 2
 
 @rule.source("Call", calls=WRITES)
 def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
-    """Two or more slices of a new array, each by its own write."""
+    """Two or more slices of a new array, each by its own write, on one path through `if`s."""
     last = at_write(node)
-    if last is None or not source.is_traced(node) or not is_last(last, source):
+    if last is None or not source.is_traced(node):
         return
-    writes = chain(last, source)
+    writes = path(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     if _is_worked_over(writes, source):
@@ -68,13 +70,15 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
     instead, pair = advice(writes, source), _pair(writes, source)
     if instead is None or pair is None:
         return
-    name, joined = source.assigned_name(node), rebuilt(writes, source)
+    is_path = go_through_ifs([write.call for write in writes], source)
+    name, joined = source.assigned_name(node), None if is_path else rebuilt(writes, source)
     subject = f"`{name.value}` is" if name else "an array is"
+    blocks = f"{len(writes)} blocks{' on one path' if is_path else ''}"
     yield source.finding(
         writes[0].call,
-        f"{subject} put together from {len(writes)} blocks, each written by a kernel of its own{_where(pair)}",
+        f"{subject} put together from {blocks}, each written by a kernel of its own{_where(pair)}",
         until=node,
-        write=instead,
+        write=f"{BEHIND_IFS if is_path else ''}{instead}",
         edits=joined.edits if joined is not None else (),
         safe=joined is not None and joined.is_exact,
         pair=pair,

@@ -11,19 +11,20 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
 from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.operations.choice import number
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.beside import is_of_numpy
 from fusionlint.patterns.writes.between import reads_back
-from fusionlint.patterns.writes.chain import chain, is_columns, is_last, root
+from fusionlint.patterns.writes.chain import chain, is_columns, is_last, path, root
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.heavy import is_beside_a_solver
 from fusionlint.patterns.writes.rebuilt import rebuilt
-from fusionlint.patterns.writes.words import FIRST
+from fusionlint.patterns.writes.words import BEHIND_IFS, FIRST
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -45,9 +46,9 @@ _ELEMENTWISE = frozenset(
 def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more columns in a row, each by its own write."""
     last = at_write(node)
-    if last is None or column(last) is None or not source.is_traced(node) or not is_last(last, source):
+    if last is None or column(last) is None or not source.is_traced(node):
         return
-    writes = chain(last, source)
+    writes = path(last, source)
     if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
         return
     array = root(writes[0])
@@ -57,13 +58,14 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
         return
     name = source.assigned_name(node) or (array if isinstance(array, cst.Name) else None)
     subject = f"the columns of `{name.value}`" if name else f"{len(writes)} columns"
-    edits = _fix(writes, source)
-    joined = None if edits else rebuilt(writes, source)
+    is_path = go_through_ifs([write.call for write in writes], source)
+    edits = () if is_path else _fix(writes, source)
+    joined = None if edits or is_path else rebuilt(writes, source)
     yield source.finding(
         writes[0].call,
-        f"{subject} are written one by one, each by a kernel of its own",
+        f"{subject} are written one by one{' on one path' if is_path else ''}, each by a kernel of its own",
         until=node,
-        write=_advice(writes, source),
+        write=f"{BEHIND_IFS if is_path else ''}{_advice(writes, source)}",
         edits=joined.edits if joined is not None else edits,
         safe=joined is not None and joined.is_exact,
     )

@@ -127,12 +127,14 @@ def _is_read_on(found: Conditional, source: Source) -> bool:
 
 def _handed_in(array: cst.Name, found: Conditional, source: Source) -> cst.Name | None:
     """The name that an array of a branch has outside of it, where it is handed in; else its own."""
-    functions = [branch.function for branch in found.branches]
     parameter = source.parameter(array)
-    if parameter is None or (owner := source.owner(parameter)) not in functions:
+    owner = source.owner(parameter) if parameter is not None else None
+    branch = next((branch for branch in found.branches if branch.function is owner), None)
+    if parameter is None or branch is None:
         return array
-    place = owner.params.params.index(parameter) if parameter in owner.params.params else len(found.operands)
-    operand = found.operands[place].value if place < len(found.operands) else None
+    own, operands = branch.function.params.params, branch.operands
+    place = own.index(parameter) if parameter in own else len(operands)
+    operand = operands[place].value if place < len(operands) else None
     return operand if isinstance(operand, cst.Name) else None
 
 

@@ -171,7 +171,8 @@ def _is_for_nobody(found: Conditional, source: Source) -> bool:
     """Whether nothing is done where no element asks for it, `cond(jnp.any(scale != 1.0), rescale, lambda x: x, x)`: the
     conditional is there to spare all of them the work. Or the same is done in any case: XLA drops the
     conditional."""
-    if len({source.code(branch.function) for branch in found.branches}) == 1:
+    done = {(source.code(b.function), *(source.code(each) for each in b.operands)) for b in found.branches}
+    if len(done) == 1:
         return True
     match source.meant(found.test):
         case cst.Call(func=cst.Attribute(attr=cst.Name("any"))):

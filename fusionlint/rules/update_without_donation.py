@@ -230,7 +230,8 @@ def _finding(
     offset: int,
     donated: frozenset[int],
 ) -> Iterator[Finding]:
-    calls = [c for c in calls or () if not is_idle(source.project, source.place(c))]
+    # In a trace a call is inlined, and donates nothing.
+    calls = [c for c in calls or () if not is_idle(source.project, source.place(c)) and source.context(c) != "traced"]
     if not calls or is_idle(source.project, source.place(node)) or any(is_of_em(dotted(c.func)) for c in calls):
         return
     names = given_up(calls, donated, source, is_equinox=is_equinox(node, source))

@@ -12,7 +12,7 @@ from fusionlint.patterns.code.at import inside, is_literal
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.compiled.apart import turns_apart
-from fusionlint.patterns.loops.step_writes import LoneWrite, lone_write
+from fusionlint.patterns.loops.step_writes import LoneWrite, lone_writes
 from fusionlint.patterns.loops.steps_at_once import steps_at_once
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_for_a_picture
@@ -52,17 +52,20 @@ def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     functions = definitions(bodies, source)
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):
         return
-    found = lone_write(functions[0], node, source)
-    if found is None or found.write.value is None or _talks_to_others(functions[0], source):
+    writes = lone_writes(functions[0], node, source)
+    if not writes or any(one.write.value is None for one in writes) or _talks_to_others(functions[0], source):
         return
+    found, is_apart = writes[0], all(one.is_apart for one in writes)
     where = "" if not isinstance(functions[0], cst.FunctionDef) else f" in `{functions[0].name.value}`"
-    alone = "no step needs another" if found.is_apart else "no step reads what another wrote"
+    alone = "no step needs another" if is_apart else "no step reads what another wrote"
+    more = f" and of {len(writes) - 1} more" if len(writes) > 1 else ""
+    is_fixed = not more and source.calls(node, _FORI)
     yield source.finding(
         node,
-        f"one place of `{source.code(found.write.array)}` is written in each step{where}, and {alone}",
-        write=_advice(found, source),
-        edits=steps_at_once(node, found.write, source, is_apart=found.is_apart) if source.calls(node, _FORI) else (),
-        pair=int(not found.is_apart),
+        f"one place of `{source.code(found.write.array)}`{more} is written in each step{where}, and {alone}",
+        write=_advice(found, source) + (", and so of the others" if more else ""),
+        edits=steps_at_once(node, found.write, source, is_apart=found.is_apart) if is_fixed else (),
+        pair=int(not is_apart),
     )
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 from fusionlint.source.asked import DECORATORS, EVERYWHERE, METHODS, STARS, Asked, Log
 from fusionlint.source.facts import NOTHING, Binding, Facts, Function, Value, other_meaning
 from fusionlint.source.modules import home_of, is_elsewhere, modules_of, public
+from fusionlint.source.passed_on import OF_LAX, passed_on
 from fusionlint.source.places import Bound, Place
 
 JIT = frozenset(
@@ -133,7 +134,7 @@ class Names:
 
     def is_sure(self, place: Place, name: str, depth: int = DEPTH) -> bool:
         """Whether the dotted `name`, read at `place`, is nothing else where a flag says so or an import fails, be it in
-        the module that it is from."""
+        the module that it is from; nor a project's own word, which may not take all that jax's does."""
         head, _, rest = name.partition(".")
         found = self._lookup(place, head) if depth else None
         if found is None:
@@ -143,6 +144,8 @@ class Names:
             return False
         if binding.kind == "value" and binding.value.name:
             return self.is_sure(at, binding.value.name, depth - 1)
+        if binding.kind == "function" and not rest:
+            return self._own_word_for(Place(at.path, binding.target), depth - 1) is None
         if binding.kind != "import" or self._is_elsewhere(at, meant := self.files[at.path].absolute(binding.target)):
             return True
         path, left = self._split(f"{meant}.{rest}" if rest else meant)
@@ -198,12 +201,20 @@ class Names:
             case "function" | "class":
                 scope = Place(place.path, binding.target)
                 member = self._of_class(scope, rest, depth - 1) if rest else None
+                if binding.kind == "function" and not rest and (meant := self._own_word_for(scope, depth - 1)):
+                    return meant
                 return member or f"{self.name_of(scope)}{tail}"
             case "value" if binding.value.name:
                 return self.qualified_name(place, binding.value.name + tail, depth - 1)
             case "value" if rest and (made := self.find(self.callee(place, binding.value, depth - 1))):
                 return self._of_class(made, rest, depth - 1)
         return None
+
+    def _own_word_for(self, place: Place, depth: int) -> str | None:
+        """What of jax.lax the def at `place` is the project's own word for."""
+        function = self.function_at(place)
+        names = (self.callee(place, value, depth) for value in (passed_on(function) if function else ()))
+        return next((name for name in names if name in OF_LAX), None)
 
     def _member(self, place: Place, name: str, depth: int) -> str | None:
         self.log.add(*place)

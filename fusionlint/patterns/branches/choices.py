@@ -269,5 +269,5 @@ def _is_same(whole: str, branch: Branch, other: Branch) -> bool:
     handed = other.result.value if isinstance(other.result, cst.Name) else ""
     ours, theirs = ([each.name.value for each in parameters(one.function)] for one in (branch, other))
     if whole in ours and handed in theirs:
-        return ours.index(whole) == theirs.index(handed)
+        return branch.operands == other.operands and ours.index(whole) == theirs.index(handed)
     return handed == whole and whole not in ours and handed not in theirs

@@ -1,4 +1,5 @@
-"""Reading `lax.cond(pred, f, g, *operands)` and `lax.switch(index, [f, g], *operands)`, and what their branches do.
+"""Reading `lax.cond(pred, f, g, *operands)` and `lax.switch(index, [f, g], *operands)`, and what their branches do;
+also a cond as it was written once, with something for each branch, `lax.cond(pred, a, f, b, g)`.
 
 A conditional is a program of its own for each branch: nothing fuses into it or out of it, and what a branch hands on
 unchanged is copied.
@@ -6,9 +7,9 @@ unchanged is copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -23,15 +24,19 @@ _COND, _SWITCH = "jax.lax.cond", "jax.lax.switch"
 # What sensors look for.
 CONDITIONALS = (_COND, _SWITCH)
 
+# How a branch is named, if it is, and what it is handed.
+_Given: TypeAlias = "tuple[cst.BaseExpression | None, tuple[cst.Arg, ...]]"
 # A helper of a branch is seldom further away than this.
 DEPTH = 3
 
 
 class Branch(NamedTuple):
-    """A function that a conditional may run, and what it returns."""
+    """A function that a conditional may run, what it returns, and what it is handed; `given` is how that names it."""
 
     function: Function
     result: cst.BaseExpression
+    given: cst.BaseExpression
+    operands: tuple[cst.Arg, ...]
 
 
 class Conditional(NamedTuple):
@@ -40,7 +45,6 @@ class Conditional(NamedTuple):
     call: cst.Call
     test: cst.BaseExpression
     branches: tuple[Branch, ...]
-    operands: tuple[cst.Arg, ...]
     is_switch: bool
 
 
@@ -49,26 +53,43 @@ def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
     if not isinstance(node, cst.Call) or not source.calls(node, *CONDITIONALS):
         return None
     is_switch = source.calls(node, _SWITCH)
-    if is_switch:
-        test = argument(node, 0, "index")
-        given: list[cst.BaseExpression | None] = [*(listed(source.meant(argument(node, 1, "branches"))) or ())]
-        operands = node.args[2:]
-    else:
-        test = argument(node, 0, "pred")
-        given = [argument(node, 1, "true_fun"), argument(node, 2, "false_fun")]
-        operands = node.args[3:]
-    branches = [_branch(one, source) for one in given if one is not None]
+    test = argument(node, 0, "index" if is_switch else "pred")
+    given = _of_switch(node, source) if is_switch else _of_cond(node, source)
+    branches = [_branch(one, operands, source) for one, operands in given if one is not None]
     seen = tuple(branch for branch in branches if branch is not None)
     if test is None or len(seen) < 2 or len(seen) != len(given):
         return None
-    rest = tuple(a for a in operands if a.keyword is None or a.keyword.value in ("operand", "operands"))
-    return Conditional(node, test, seen, rest, is_switch)
+    return Conditional(node, test, seen, is_switch)
 
 
-def _branch(node: cst.BaseExpression, source: Source) -> Branch | None:
+def _of_switch(node: cst.Call, source: Source) -> list[_Given]:
+    """What the branches are called, and what each of them is handed."""
+    branches = listed(source.meant(argument(node, 1, "branches"))) or ()
+    return [(branch, _operands(node.args[2:])) for branch in branches]
+
+
+def _of_cond(node: cst.Call, source: Source) -> list[_Given]:
+    match node.args:
+        case [_, a, cst.Arg(value=one, keyword=None), b, cst.Arg(value=other, keyword=None)] if _is_no_function(
+            a, source
+        ) and _is_no_function(b, source):
+            return [(one, (a,)), (other, (b,))]
+    branches = argument(node, 1, "true_fun"), argument(node, 2, "false_fun")
+    return [(branch, _operands(node.args[3:])) for branch in branches]
+
+
+def _is_no_function(arg: cst.Arg, source: Source) -> bool:
+    return arg.keyword is None and not arg.star and function_named(arg.value, source) is None
+
+
+def _operands(args: Iterable[cst.Arg]) -> tuple[cst.Arg, ...]:
+    return tuple(a for a in args if a.keyword is None or a.keyword.value in ("operand", "operands"))
+
+
+def _branch(node: cst.BaseExpression, operands: tuple[cst.Arg, ...], source: Source) -> Branch | None:
     function = function_named(node, source)
     result = result_of(function, source) if function else None
-    return Branch(function, result) if function and result is not None else None
+    return Branch(function, result, node, operands) if function and result is not None else None
 
 
 def is_unchanged(branch: Branch) -> bool:

@@ -24,7 +24,8 @@ _DEPTH = 4
 
 def chooses_numbers(found: Conditional, source: Source) -> bool:
     """Whether a branch is seen to return a number, several of them, or a small array that is written out."""
-    if found.operands and all(_is_said_to_be_one(operand.value, source) for operand in found.operands):
+    operands = [operand for branch in found.branches for operand in branch.operands]
+    if operands and all(_is_said_to_be_one(operand.value, source) for operand in operands):
         return True
     scalars = {source.code(part) for part in _computed_with(found.test, source)}
     return any(_are_numbers(branch.result, scalars, source) for branch in found.branches)

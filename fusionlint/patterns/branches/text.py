@@ -13,7 +13,7 @@ from fusionlint.patterns.branches.conditional import (
     is_unchanged,
     only_returns,
 )
-from fusionlint.patterns.code.at import inside, is_literal, listed, names_in
+from fusionlint.patterns.code.at import inside, is_literal, names_in
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.code.functions import Function, function_named, parameters, returns_of
@@ -73,7 +73,7 @@ def _text(branch: Branch, found: Conditional, numpy: str, source: Source) -> Par
     """One value of a choice of arrays; of several none."""
     nested = conditional(branch.result, source)
     if nested is not None and isinstance(branch.function, cst.Lambda):
-        return as_where(nested, numpy, source) if _keeps_names(branch.function, found, source) else None
+        return as_where(nested, numpy, source) if _keeps_names(branch, found, source) else None
     if isinstance(branch.result, cst.Tuple | cst.List):
         return None
     return branch_text(branch, found, source)
@@ -82,7 +82,7 @@ def _text(branch: Branch, found: Conditional, numpy: str, source: Source) -> Par
 def branch_text(branch: Branch, found: Conditional, source: Source) -> str | None:
     """What a branch gives, as an expression where the conditional stands: what a lambda, or a def that does no more,
     returns, or a call of a def. None where names would have to change, or a comment would be lost."""
-    function, told = branch.function, _operands(found, source)
+    function, told = branch.function, _operands(branch, source)
     if isinstance(function, cst.Lambda) or is_unchanged(branch):
         text = _inlined(branch, found, source)
         if text is not None or isinstance(function, cst.Lambda):
@@ -100,22 +100,18 @@ def _branches(node: cst.CSTNode, source: Source) -> bool:
 
 
 def _given(branch: Branch, found: Conditional, source: Source) -> cst.BaseExpression | None:
-    """The name by which the conditional was handed a branch."""
-    told = (listed(source.meant(found.call.args[1].value)) or []) if found.is_switch else []
-    several = told or [arg.value for arg in found.call.args[1:3]]
-    place = next((i for i, each in enumerate(found.branches) if each is branch), None)
-    given = several[place] if place is not None and len(several) == len(found.branches) else None
-    is_there = given is not None and (not found.is_switch or source.function(given) is source.function(found.call))
-    return given if is_there else None
+    """The name by which the conditional was handed a branch, where it means the same there."""
+    is_there = not found.is_switch or source.function(branch.given) is source.function(found.call)
+    return branch.given if is_there else None
 
 
-def _operands(found: Conditional, source: Source) -> list[str] | None:
-    """What the branches are handed, as arguments; None for numbers, which a conditional makes arrays of."""
-    if any(arg.keyword is not None and arg.keyword.value == "operands" for arg in found.operands):
+def _operands(branch: Branch, source: Source) -> list[str] | None:
+    """What a branch is handed, as arguments; None for numbers, which a conditional makes arrays of."""
+    if any(arg.keyword is not None and arg.keyword.value == "operands" for arg in branch.operands):
         return None
-    if any(is_literal(arg.value) for arg in found.operands):
+    if any(is_literal(arg.value) for arg in branch.operands):
         return None
-    return [f"{arg.star}{as_argument(arg.value, source)}" for arg in found.operands]
+    return [f"{arg.star}{as_argument(arg.value, source)}" for arg in branch.operands]
 
 
 def _inlined(branch: Branch, found: Conditional, source: Source) -> str | None:
@@ -141,7 +137,7 @@ def part_of(node: cst.BaseExpression | cst.BaseSlice, branch: Branch, found: Con
     """The same of a part of that."""
     if isinstance(branch.function, cst.FunctionDef) and not only_returns(branch.function):
         return None  # what it has computed before is not there
-    renamed = _renamed(branch.function, found, source)
+    renamed = _renamed(branch, found, source)
     if renamed is None or holds_comment(node):
         return None
     text = as_argument(node, source) if isinstance(node, cst.BaseExpression) else source.code(node)
@@ -165,10 +161,11 @@ def _from(start: Location, where: Location) -> Location:
     return Location(start.path, lines[0], columns[0], lines[1], columns[1])
 
 
-def _renamed(function: Function, found: Conditional, source: Source) -> dict[cst.CSTNode, str] | None:
+def _renamed(branch: Branch, found: Conditional, source: Source) -> dict[cst.CSTNode, str] | None:
     """The reads of parameters that have other names where the conditional stands, and what each is there; None where
     that is not seen, or another name would mean something else."""
-    if isinstance(function, cst.Lambda) and _keeps_names(function, found, source):
+    function, operands = branch.function, branch.operands
+    if isinstance(function, cst.Lambda) and _keeps_names(branch, found, source):
         return {}
     if not _is_the_same_there(function, found, source) or function.params.star_arg not in (
         None,
@@ -180,7 +177,7 @@ def _renamed(function: Function, found: Conditional, source: Source) -> dict[cst
         reads = source.reads(parameter.name)
         if not reads:
             continue
-        given = found.operands[place] if place < len(found.operands) else None
+        given = operands[place] if place < len(operands) else None
         if given is None or given.star or not isinstance(given.value, cst.Name | cst.Attribute):
             return None
         if any(source.function(read) is not function for read in reads):
@@ -197,9 +194,10 @@ def _is_the_same_there(function: Function, found: Conditional, source: Source) -
     return all(source.facts.lookup(there, name) == source.facts.lookup(here, name) for name in used)
 
 
-def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bool:
+def _keeps_names(branch: Branch, found: Conditional, source: Source) -> bool:
     """Whether what the branch calls its parameters are the names of the operands, or it does not read them, and what
     else it reads means the same where the conditional stands: a lambda may have been written in another scope."""
+    function = branch.function
     names = [parameter.name.value for parameter in parameters(function)]
     used = {part.value for part in names_in(function.body)}
     there, here = source.scope(function), source.scope(found.call)
@@ -208,7 +206,7 @@ def _keeps_names(function: cst.Lambda, found: Conditional, source: Source) -> bo
     star = function.params.star_arg
     if isinstance(star, cst.Param) and star.name.value in used:
         return False
-    given = [source.code(operand.value) if not operand.star else "*" for operand in found.operands]
+    given = [source.code(operand.value) if not operand.star else "*" for operand in branch.operands]
     return all(name not in used or (i < len(given) and given[i] == name) for i, name in enumerate(names))
 
 

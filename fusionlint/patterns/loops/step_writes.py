@@ -28,9 +28,15 @@ class LoneWrite(NamedTuple):
 
 def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: Source) -> LoneWrite | None:
     """The one write of the carry that `function` returns, None where it does more with it."""
+    found = lone_writes(function, loop, source)
+    return found[0] if len(found) == 1 else None
+
+
+def lone_writes(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: Source) -> list[LoneWrite]:
+    """The writes of the arrays of the carry that `function` returns, one for each; none where it does more with one."""
     parameters = function.params.params
     if len(parameters) != 2:
-        return None
+        return []
     is_scan = source.calls(loop, _SCAN)
     carry, step = parameters if is_scan else reversed(parameters)
     returned = result(function)
@@ -39,11 +45,22 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
             case cst.Tuple(elements=[cst.Element(value=returned), cst.Element(value=cst.Name("None"))]):
                 pass
             case _:
-                return None
+                return []
+    counted = step.name if not is_scan or _counts(loop, source) else None
     changed = _changed(carry.name, returned, source)
-    if changed is None:
-        return None
-    array, returned = changed
+    found = [_lone(array, value, function, counted, source) for array, value in changed]
+    writes = [one for one in found if one is not None]
+    return writes if len(writes) == len(found) else []
+
+
+def _lone(
+    array: cst.Name,
+    returned: cst.BaseExpression,
+    function: cst.FunctionDef | cst.Lambda,
+    step: cst.Name | None,
+    source: Source,
+) -> LoneWrite | None:
+    """The write by which `array` becomes what is `returned`, in steps that are counted by `step` if they are."""
     written = source.value(returned) if isinstance(returned, cst.Name) else returned
     write = at_write(written)
     if write is None or not isinstance(write.array, cst.Name):
@@ -53,9 +70,8 @@ def lone_write(function: cst.FunctionDef | cst.Lambda, loop: cst.Call, source: S
     moves = _moves(write.index, function, source)
     if write.method in _IN_ANY_ORDER and moves and _is_read_for(array, write, (), source):
         return LoneWrite(write, True)  # two steps may have the same place
-    counts = not is_scan or _counts(loop, source)
     place = [source.code(part) for part in write.index]
-    if counts and _is_own_place(write.index, step.name, source):
+    if step is not None and _is_own_place(write.index, step, source):
         return LoneWrite(write, True) if _is_read_for(array, write, place, source) else None
     if not moves or write.method != "set":
         return None
@@ -105,16 +121,15 @@ def carried(carry: cst.Name, source: Source) -> tuple[cst.Name, ...]:
 
 def _changed(
     carry: cst.Name, returned: cst.BaseExpression | None, source: Source
-) -> tuple[cst.Name, cst.BaseExpression] | None:
-    """The one part of the carry that a step changes, and to what; the others are handed on as they are."""
+) -> list[tuple[cst.Name, cst.BaseExpression]]:
+    """The parts of the carry that a step changes, and to what; the others are handed on as they are."""
     names = carried(carry, source)
     if returned is None or names == (carry,):
-        return None if returned is None else (carry, returned)
+        return [] if returned is None else [(carry, returned)]
     if not isinstance(returned, cst.Tuple) or len(returned.elements) != len(names):
-        return None
+        return []
     pairs = [(name, e.value) for name, e in zip(names, returned.elements, strict=True)]
-    changed = [(n, v) for n, v in pairs if not (isinstance(v, cst.Name) and source.written(v) is n)]
-    return changed[0] if len(changed) == 1 else None
+    return [(n, v) for n, v in pairs if not (isinstance(v, cst.Name) and source.written(v) is n)]
 
 
 def result(function: cst.FunctionDef | cst.Lambda) -> cst.BaseExpression | None:
