@@ -44,6 +44,10 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would say "Aborted!" and end with 1, by which a rule or `diff` found something.
+            click.echo("fusionlint: interrupted", err=True)
+            sys.exit(130)
         except OSError as error:
             if error.errno != errno.ENOSPC or error.filename:
                 raise
@@ -62,10 +66,19 @@ def _meant(name: str) -> str:
     return f"; did you mean `fusionlint {near[0]}`?" if near else "."
 
 
+def _is_colored() -> bool | None:
+    """What the environment says of colors (no-color.org), None where the terminal decides."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fusionlint")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """A linter that flags fusion-breaking JAX code, with XLA's own reasons at your own lines."""
+    ctx.color = _is_colored()
     try:
         Path.cwd()
     except FileNotFoundError:

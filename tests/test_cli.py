@@ -495,3 +495,55 @@ def test_a_mistake_of_ours_is_a_traceback_and_no_finding(folder: Path, how: str)
 def test_what_more_the_unsafe_fixes_do_is_said_as_more(folder: Path, also: str, told: str) -> None:
     (folder / "env.py").write_text(COLUMNS + also)
     assert f" in 1 file, {told}" in run("check").stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_colored"),
+    [
+        ({"FORCE_COLOR": "1"}, True),
+        ({}, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, False),
+    ],
+)
+def test_the_environment_decides_about_colors(folder: Path, environment: dict[str, str], is_colored: bool) -> None:
+    told = {name: text for name, text in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "TERM")}
+    done = subprocess.run(
+        [SCRIPT, "check", "env.py"], env=told | environment, capture_output=True, text=True, check=False
+    )
+    assert ("\x1b[" in done.stdout) is is_colored
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a terminal of Linux")
+@pytest.mark.parametrize(
+    ("environment", "is_colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_a_terminal_is_colored_unless_it_is_told_not_to_be(
+    folder: Path, environment: dict[str, str], is_colored: bool
+) -> None:
+    told = {name: text for name, text in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
+    ours, theirs = os.openpty()
+    with subprocess.Popen([SCRIPT, "check", "env.py"], env={**told, "TERM": "xterm", **environment}, stdout=theirs):
+        os.close(theirs)
+        shown = b""
+        try:
+            while some := os.read(ours, 4096):
+                shown += some
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    assert (b"\x1b[1menv.py:6:12:" in shown) is is_colored
+
+
+@pytest.mark.parametrize("command", [("explain", "env.py:swap(f32[4,2])"), ("diff", "a.json", "b.json")])
+def test_an_interrupt_of_any_command_is_no_finding(
+    folder: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """click ends with 1, by which a rule knows a way around, or `diff` found something worse."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"fusionlint.commands.{command[0]}.one_line_errors", interrupted)
+    result = run(*command)
+    assert (result.stderr, result.exit_code) == ("fusionlint: interrupted\n", 130)

@@ -57,5 +57,23 @@ def test_a_rule_that_asks_itself_without_an_end_is_a_mistake_and_no_depth_of_the
     monkeypatch.setattr(judging, "check_source", endless)
     (tmp_path / "env.py").write_text(HAZARD)
     result = run("check", str(tmp_path / "env.py"), "--no-cache", "--jobs", "1")
-    assert "by a mistake of fusionlint or of a rule: RecursionError" in result.stderr
+    assert "by a mistake of fusionlint: RecursionError" in result.stderr
     assert result.exit_code == 1
+
+
+def test_a_mistake_of_a_rule_names_the_rule_and_how_to_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs the file what all other rules say."""
+
+    def failing(*_: object) -> None:
+        raise ValueError("no such column")
+
+    monkeypatch.setattr("fusionlint.rules.columns_by_at_set.is_concrete", failing)
+    (tmp_path / "env.py").write_text(HAZARD)
+    result = run("check", str(tmp_path / "env.py"), "--no-cache", "--jobs", "1")
+    whose = (
+        f"by a mistake of the rule {RULE} (--ignore {RULE} leaves it out): ValueError: no such column (test_deep.py:"
+    )
+    assert whose in result.stderr
+    assert run("check", str(tmp_path / "env.py"), "--no-cache", "--jobs", "1", "--ignore", RULE).stderr == ""

@@ -226,7 +226,7 @@ def test_what_can_no_longer_be_written_costs_neither_the_report_nor_the_exit_sta
     assert done.stderr == (
         "fusionlint: out/r.json cannot be written: No such file or directory\n"
         "fusionlint: out/report.txt cannot be written: No such file or directory\n"
-        "fusionlint: train.py compiled 0 functions 0 times in 0 us\n"
+        "fusionlint: train.py compiled 0 functions\n"
         "the program did not import jax\n"
     )
 

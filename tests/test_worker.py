@@ -93,6 +93,16 @@ class Sized(Env):
     def __init__(self, size):
         self.scale = size
 
+class Checked(type):
+    def __call__(cls, *args):  # as that of flax.nnx, behind which the parameters are hidden
+        return super().__call__(*args)
+
+class Module(metaclass=Checked):
+    def __init__(self, rngs):
+        self.scale = rngs
+    def __call__(self, x):
+        return x * self.scale
+
 sized = Sized(3.0)
 env = Env()
 double = functools.partial(plain, y=3.0)
@@ -193,12 +203,16 @@ FAILS = {
     "otter(f32[4])": ("absent", "has no otter; did you mean outer?", None),
     "Env.stop(f32[4])": ("absent", ":Env has no stop; did you mean step", None),
     "Sized.step(f32[4])": ("entry", "make one in the module, `sized = Sized(...)`, and name sized.step", None),
+    "Module.__call__(f32[4])": ("entry", "Module cannot be made without arguments (TypeError: Module.__init", None),
     "Env": ("entry", "is a class, not a function; name a method of it: Env.step", None),
     "number": ("entry", "number is an int, not a function", None),
     "field((f32[4], f32[4]))": ("trace", "no attribute 'x'; a SPEC has plain tuples, ", "return state.x"),
     "plain(f32[4], 3, 4)": ("entry", "plain(x, y=2.0) does not take (float32[4], 3, 4): too many positional", None),
     "half_annotated(key, f32[4])": ("entry", "half_annotated(x) does not take (key, float32[4]): too many", None),
-    "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): ", None),
+    "plain(f32[4], z=3)": ("entry", "plain(x, y=2.0) does not take (float32[4], z=3): it has no z", None),
+    "plain(z=3)": ("entry", "plain(x, y=2.0) does not take (z=3): it has no z", None),
+    "decorated(f32[3,4], i32[])": ("trace", "; what jax.jit is told is static is no array: write its value", None),
+    "rng(key, key[3], i32[])": ("trace", "; what shapes and Python's loops are made of is no array: write its", None),
     "plain": ("entry", "plain(x) needs arguments: say its arguments, as in `", None),
     "half_annotated": ("entry", 'half_annotated needs a size for n (x: "8 n"): say --dim n=8', None),
     "unsayable": ("entry", "the annotation of `x: jax.Array` says no shape: say its arguments, as in `", None),

@@ -82,6 +82,10 @@ _REMEDIES = {
     "does where it is what jits",
     r"as an abstract array": "jax.jit takes arrays alone: name the others in its static_argnames, or leave them out, "
     "as equinox.filter_jit does where it is what jits",
+    r"^TypeError: .*ShapeDtypeStruct": "what jax.jit is told is static is no array: write its value in "
+    "the SPEC, as in n=8",
+    r"^TracerIntegerConversionError|sequences of concrete values": "what shapes and Python's loops are made of is no "
+    "array: write its value in the SPEC, as in n=8",
     r"on unbound modules": "name a function that calls `module.apply(variables, ...)`, or `module.init_with_output`",
 }
 _NO_ARRAY = re.compile(r"which is not a valid JAX type|as an abstract array")

@@ -12,7 +12,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -79,7 +79,17 @@ def check(function: Function, called: str, arguments: Arguments) -> None:
         signature.bind(*args, **kwargs)
     except TypeError as error:
         given = ", ".join([*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())])
-        raise EntryError(f"{called}{_short(signature)} does not take ({given}): {error}") from None
+        why = _unknown(signature, kwargs) or error
+        raise EntryError(f"{called}{_short(signature)} does not take ({given}): {why}") from None
+
+
+def _unknown(signature: inspect.Signature, named: Iterable[str]) -> str:
+    """The names that no parameter has, of which Python tells only where nothing is missing; "" where none is."""
+    parameters = signature.parameters.values()
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return ""
+    strange = [name for name in named if name not in signature.parameters]
+    return f"it has no {' and no '.join(strange)}" if strange else ""
 
 
 def meant_as_shape(arguments: Arguments) -> str:

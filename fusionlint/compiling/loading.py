@@ -139,13 +139,21 @@ def _method(owner: type, name: str, seen: str) -> Any:
     try:
         inspect.signature(owner).bind()
     except TypeError as error:
-        raise EntryError(
-            f"{owner.__name__} cannot be made without arguments ({error}): make one in the module, "
-            f"`{owner.__name__.lower()} = {owner.__name__}(...)`, and name {owner.__name__.lower()}.{name}"
-        ) from None
+        raise _not_made(owner, name, str(error)) from None
     except ValueError:
         pass  # a class without a readable signature: try
-    return getattr(owner(), name)
+    try:
+        made = owner()
+    except Exception as error:  # noqa: BLE001 - it is the user's code, and a metaclass may hide its parameters
+        raise _not_made(owner, name, f"{type(error).__name__}: {error}") from None
+    return getattr(made, name)
+
+
+def _not_made(owner: type, name: str, why: str) -> EntryError:
+    return EntryError(
+        f"{owner.__name__} cannot be made without arguments ({why}): make one in the module, "
+        f"`{owner.__name__.lower()} = {owner.__name__}(...)`, and name {owner.__name__.lower()}.{name}"
+    )
 
 
 def _no_member(owner: Any, name: str, seen: str) -> str:

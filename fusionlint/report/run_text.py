@@ -41,7 +41,8 @@ def _head(recording: Recording) -> Iterator[str]:
     functions = counted(len(recording.functions), "function", "functions")
     times = counted(recording.compilations, "time", "times")
     seconds = sum(function.seconds for function in recording.functions)
-    yield f"fusionlint: {command} compiled {functions} {times} in {_seconds(seconds)}{where}"
+    how_often = f" {times} in {_seconds(seconds)}" if recording.functions else ""
+    yield f"fusionlint: {command} compiled {functions}{how_often}{where}"
     if recording.eager:
         yield f"and {_programs(recording.eager)}, outside of any jit, in {_seconds(_total(recording.eager))}"
     yield from recording.notes

@@ -66,13 +66,17 @@ def check_file(path: str, scope: Scope, world: World) -> Checked:
     except Exception as error:  # noqa: BLE001 - a mistake of a rule, from elsewhere perhaps, does not stop the other files
         if isinstance(error, RecursionError) and is_deep(text_of(path)):
             return Checked(problems=(Problem(path, 0, "is nested too deeply to check"),))
-        *_, (at, line) = (
-            (frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)
-        )
-        why = f"{type(error).__name__}: {error} ({Path(at).name}:{line})"
-        return Checked(
-            problems=(Problem(path, 0, f"cannot be checked, by a mistake of fusionlint or of a rule: {why}"),)
-        )
+        return Checked(problems=(Problem(path, 0, f"cannot be checked, {_mistake(error)}"),))
+
+
+def _mistake(error: Exception) -> str:
+    """What went wrong where, and in which rule, if in one: without that rule the file can be checked."""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    asked = (frame.f_globals.get("rule") for frame, _ in frames)
+    rule = next((one.name for one in asked if isinstance(one, Rule)), None)
+    whose = f"a mistake of the rule {rule} (--ignore {rule} leaves it out)" if rule else "a mistake of fusionlint"
+    at, line = frames[-1][0].f_code.co_filename, frames[-1][1]
+    return f"by {whose}: {type(error).__name__}: {error} ({Path(at).name}:{line})"
 
 
 def check_text(data: bytes, path: str, scope: Scope, world: World | None = None) -> tuple[Finding, ...]:
