@@ -123,9 +123,9 @@ def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding
                 value=cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)) as call,
             ) if not source.in_loop(call) and _is_a_module(module, source):
                 alike[_but_for_its_name(source.code(module), call, source)].append((module, call))
-    for (module, first), *others in alike.values():
+    for (made, first), *others in alike.values():
         if others and is_same_at(first, others[-1][1], source):
-            yield source.finding(first, _MESSAGE, write=_vmapped(module, str(len(others) + 1), source))
+            yield source.finding(first, _MESSAGE, write=_vmapped(made, str(len(others) + 1), source))
 
 
 def _but_for_its_name(module: str, call: cst.Call, source: Source) -> tuple[str, ...]:

@@ -77,4 +77,5 @@ def moved(p, q, grid, y, x, tile, floor):
     return jax.lax.select(q, grid.at[y - 1, x].set(tile).at[y, x].set(floor), grid)
 """
     (found,) = check_text(code.encode(), "m.py", SCOPE)
-    assert found.suggestion is not None and found.suggestion.text.startswith("one `grid.at[places].set(values)`")
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("one `grid.at[places].set(values)`")

@@ -95,4 +95,5 @@ def test_a_module_that_draws_is_handed_its_stream(drawn: str, said: str) -> None
     code += "\nclass Noisy(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
     code += "        return NoisyDense()(nn.Dense(4)(nn.Dense(64)(x)))\n"
     (found,) = check_text(code.encode(), "m.py", ONLY)
-    assert found.suggestion is not None and said in found.suggestion.text
+    assert found.suggestion is not None
+    assert said in found.suggestion.text
