@@ -47,6 +47,7 @@ from fusionlint.patterns.writes.chain_fix import of_chain
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
+from fusionlint.patterns.writes.fused import are_known_elements
 from fusionlint.patterns.writes.heavy import (
     are_given_by_a_loop,
     is_beside_a_solver,
@@ -120,6 +121,8 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
         return
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
+        return
+    if are_known_elements(writes, source):
         return
     if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return

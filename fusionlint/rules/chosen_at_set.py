@@ -15,6 +15,7 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.writes.chain import chain
 from fusionlint.patterns.writes.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -44,7 +45,7 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
     if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
         return
     jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
-    is_one_place = len({place_of(one.write, source) for one in choices}) == 1
+    is_one_place = len({place_of(write, source) for one in choices for write in chain(one.write, source)}) == 1
     outside = f'where places that stay as they are lie outside: `{jnp}.where(on, i, n)`, and mode="drop"'
     yield source.finding(
         choices[0].choice,

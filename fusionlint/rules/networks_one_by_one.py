@@ -33,6 +33,7 @@ _MODULE = frozenset(("flax.linen.Module",))
 _PRODUCTS = ("jax.numpy.dot", "jax.numpy.matmul", "jax.numpy.einsum", "jax.lax.dot_general")
 _PRODUCT = regex(r"\S @ ")
 _ONE_LAYER = regex(r"(dense|linear|conv\w*|embs?|embed\w*|norm|projection)$", re.I)
+_DROPOUT, _MAKE_RNG = "flax.linen.Dropout", "make_rng"
 _LAYER = regex(r"flax\.linen\.(Dense|Conv|Einsum|\w*Attention|\w*Cell$|RNN)")
 _DEPTH = 3  # of modules made of modules
 _LONG = 40
@@ -74,7 +75,7 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
         match value:
             case cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)):
                 if _is_a_module(module, source) and _is_the_same(value, bound):
-                    yield source.finding(loop, _MESSAGE, write=_vmapped(source.code(module), count, source))
+                    yield source.finding(loop, _MESSAGE, write=_vmapped(module, count, source))
                     return
             case cst.Call(func=cst.Name() as function):
                 if _multiplies(function, source) and _is_of_its_number(value, target_names(loop), bound):
@@ -114,17 +115,17 @@ def written_twice(function: cst.FunctionDef, source: Source) -> Iterator[Finding
     """`q1 = MLP(sizes)(x)`, then `q2 = MLP(sizes)(x)`."""
     if not source.is_traced(function.body):
         return
-    alike: dict[tuple[str, ...], list[cst.Call]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[tuple[cst.BaseExpression, cst.Call]]] = defaultdict(list)
     for part in inside(function.body):
         match part:
             case cst.Assign(
                 targets=[cst.AssignTarget(target=cst.Name())],
                 value=cst.Call(func=cst.Call(func=cst.Name() | cst.Attribute() as module)) as call,
             ) if not source.in_loop(call) and _is_a_module(module, source):
-                alike[_but_for_its_name(source.code(module), call, source)].append(call)
-    for (name, *_), calls in alike.items():
-        if len(calls) > 1 and is_same_at(calls[0], calls[-1], source):
-            yield source.finding(calls[0], _MESSAGE, write=_vmapped(name, str(len(calls)), source))
+                alike[_but_for_its_name(source.code(module), call, source)].append((module, call))
+    for (made, first), *others in alike.values():
+        if others and is_same_at(first, others[-1][1], source):
+            yield source.finding(first, _MESSAGE, write=_vmapped(made, str(len(others) + 1), source))
 
 
 def _but_for_its_name(module: str, call: cst.Call, source: Source) -> tuple[str, ...]:
@@ -139,13 +140,34 @@ def _settings(call: cst.Call) -> list[cst.Arg]:
     return [arg for arg in made if arg.keyword is None or arg.keyword.value != "name"]
 
 
-def _vmapped(module: str, count: str, source: Source) -> str:
-    """With the results in front, as the default is: what takes a list of them, or their names, takes that as it is."""
+def _vmapped(module: cst.BaseExpression, count: str, source: Source) -> str:
+    """With the results in front, as the default is: what takes a list of them, or their names, takes that as it is.
+    A module is handed the random numbers of those streams alone that are named."""
     linen = source.alias("flax.linen") or "flax.linen"
+    place = source.project.find(source.qualified_name(module))
+    drawing = _drawing(place, source) if place is not None else set()
+    streams = ", ".join(f"'{name}': True" for name in ("params", *(["dropout"] if _DROPOUT in drawing else ())))
+    asked = f", with the names that {_MAKE_RNG} is asked for in split_rngs too" if _MAKE_RNG in drawing else ""
     return (
-        f"{linen}.vmap({module}, variable_axes={{'params': 0}}, split_rngs={{'params': True}}, in_axes=None, "
-        f"axis_size={count}): results and parameters get an axis in front, so that saved ones have to be stacked"
+        f"{linen}.vmap({source.code(module)}, variable_axes={{'params': 0}}, split_rngs={{{streams}}}, in_axes=None, "
+        f"axis_size={count}){asked}: results and parameters get an axis in front, so that saved ones have to be stacked"
     )
+
+
+def _drawing(place: Place, source: Source, depth: int = _DEPTH) -> set[str]:
+    """What a module of the project, or what it is derived from or made of, draws random numbers by when it is
+    called."""
+    found = set[str]()
+    for at, name, (called, _, _, _) in source.project.named_calls(place.path):
+        if not at.scope.startswith(f"{place.scope}."):
+            continue
+        if name == _DROPOUT or called[0] == f"self.{_MAKE_RNG}":
+            found.add(_DROPOUT if name == _DROPOUT else _MAKE_RNG)
+        made = source.project.find(name) if name is not None and depth else None
+        if made is not None and _is_flax(made, source):
+            found |= _drawing(made, source, depth - 1)
+    bases = source.project.bases(place) if depth else ()
+    return found.union(*(_drawing(base, source, depth - 1) for base in bases))
 
 
 def _assigned_in(loop: _Loop) -> set[str]:

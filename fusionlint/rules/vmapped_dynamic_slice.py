@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import is_literal
+from fusionlint.patterns.code.at import constant, elements, is_literal, is_new_axis, listed, takes_all
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
@@ -20,6 +20,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import is_mapped_at_the_top
 from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.writes.beside import is_chosen
+from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -54,6 +55,14 @@ _MASK = (
     f"piece[jnp.clip(i - start, 0, size - 1)], along each axis; {_FITS}"
 )
 
+# What a loop carries is written in place: a `where` makes all of it anew in each turn.
+_IN_PLACE = (
+    "x.at[...].set(piece), with `start + jnp.arange(size)` along each axis in which the window moves, shaped to "
+    f"broadcast with one another, and `:` along those that it fills: the loop writes that in place; {_FITS}"
+)
+# The page's pairs.
+_WINDOW, _PIECE, _ROWS, _SERIES, _CARRIED = range(5)
+
 
 @rule.source("Call", calls=(_SLICE, _UPDATE))
 def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
@@ -66,7 +75,8 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
         return
-    yield from _finding(node, name, source, _rows(node, starts, source) if name == _UPDATE else None)
+    rows = _rows(node, starts, source) if name == _UPDATE else None
+    yield from _finding(node, name, source, rows or (_line(node, starts, source) if name == _UPDATE else None))
 
 
 @rule.source("Call", calls=(_VMAP,))
@@ -138,6 +148,8 @@ def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
     window = gathered(node, source) if name == _SLICE and source.calls(node, _SLICE) else None
     otherwise = _GATHERS.get(_axes(node, source), _GATHER) if name == _SLICE else _MASK
+    if name == _UPDATE and _is_in_a_carry(node, source):
+        otherwise = _IN_PLACE
     starts = argument(node, 1, "start_indices")
     # Of a start below zero a slice counts from the end, before it is moved back inside.
     is_inside = starts is not None and not may_be_below_zero(starts, source)
@@ -157,14 +169,22 @@ def _shown(window: Window | None, otherwise: str) -> str:
 
 
 def _pair(node: cst.Call, name: str, is_of_rows: bool, source: Source) -> int:
-    """Which pair of the page it is: the last is of windows of a series."""
+    """Which pair of the page it is."""
+    if name == _UPDATE and _is_in_a_carry(node, source):
+        return _CARRIED
     if name == _UPDATE:
-        return 2 if is_of_rows else 1
+        return _ROWS if is_of_rows else _PIECE
     starts = argument(node, 1, "start_indices")
     match source.meant(starts) if starts is not None else None:
         case cst.Tuple(elements=places) | cst.List(elements=places):
-            return 3 if sum(not is_literal(place.value) for place in places) == 1 else 0
-    return 0
+            return _SERIES if sum(not is_literal(place.value) for place in places) == 1 else _WINDOW
+    return _WINDOW
+
+
+def _is_in_a_carry(update: cst.Call, source: Source) -> bool:
+    """Whether a loop of jax.lax carries the array that is written to."""
+    array = argument(update, 0, "operand") if source.calls(update, _UPDATE) else None
+    return array is not None and is_carried_array(array, source)
 
 
 def _axes(node: cst.Call, source: Source) -> int:
@@ -195,6 +215,38 @@ def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str |
     jnp, (axis,) = source.alias("jax.numpy") or "jnp", free
     numbers = f"{brief(source.code(places[axis]), _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
     return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}; {_FITS}"
+
+
+def _line(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str | None:
+    """What writes one row or column, `row[None]` or `jnp.expand_dims(column, -1)`, of a matrix to its number."""
+    array, piece = argument(update, 0, "operand"), argument(update, 1, "update")
+    axis, line = _laid_out(piece, source) if piece is not None else (None, None)
+    if axis is None or line is None or array is None:
+        return None
+    written = listed(source.meant(starts))
+    if written is not None and len(written) != _MATRIX:
+        return None
+    x = brief(source.code(array), _LONG, "x")
+    row = brief(source.code(line), _LONG, "row")
+    start = source.code(written[axis]) if written is not None else f"{source.code(starts)}[{axis}]"
+    place = brief(start, _LONG, "start")
+    return f"{x}.at[{':, ' * axis}{place}].set({row}), as far as {row} is as long as {x} along its other axis; {_FITS}"
+
+
+def _laid_out(piece: cst.BaseExpression, source: Source) -> tuple[int, cst.BaseExpression] | tuple[None, None]:
+    """The axis along which a piece of a matrix is one wide, and what lies along the other; nothing of other pieces."""
+    match piece:
+        case cst.Call() if source.calls(piece, "jax.numpy.expand_dims"):
+            line, along = argument(piece, 0, "a"), argument(piece, 1, "axis")
+            axis = constant(along) if along is not None else None
+            if line is not None and axis in (0, 1, -1):
+                return axis % _MATRIX, line
+        case cst.Subscript(value=line, slice=slices):
+            parts = elements(slices)
+            new = [axis for axis, part in enumerate(parts) if is_new_axis(part)]
+            if len(new) == 1 and all(map(takes_all, parts)) and len(parts) <= _MATRIX:
+                return new[0], line
+    return None, None
 
 
 def _is_zero(place: cst.BaseExpression) -> bool:

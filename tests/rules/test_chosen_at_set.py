@@ -64,3 +64,18 @@ def wrapped(q, low, high):
     (other,) = check_text(code.replace("q.at[5].set(q[5] - ", "q.at[4].set(low - ").encode(), "m.py", SCOPE)
     assert other.suggestion is not None
     assert other.suggestion.text.startswith("one `q.at[places].set(values)`")
+
+
+def test_a_choice_of_two_writes_is_not_of_one_place() -> None:
+    """To say of it "once, to that place" would lose the other write."""
+    code = """
+import jax
+
+@jax.jit
+def moved(p, q, grid, y, x, tile, floor):
+    grid = jax.lax.select(p, grid.at[y + 1, x].set(tile).at[y, x].set(floor), grid)
+    return jax.lax.select(q, grid.at[y - 1, x].set(tile).at[y, x].set(floor), grid)
+"""
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith("one `grid.at[places].set(values)`")

@@ -79,3 +79,21 @@ def test_the_vmap_is_called_as_the_file_calls_it_and_its_results_are_a_list_of_t
     text = found.suggestion.text
     assert text.startswith(f"{linen}.vmap(MLP, ")
     assert "out_axes" not in text
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        ("nn.Dropout(0.1)(x)", "split_rngs={'params': True, 'dropout': True}, in_axes=None, axis_size=2):"),
+        ("x + jax.random.normal(self.make_rng('noise'))", "axis_size=2), with the names that make_rng is asked for in"),
+    ],
+)
+def test_a_module_that_draws_is_handed_its_stream(drawn: str, said: str) -> None:
+    """Without it flax 0.12 raises InvalidRngError: a vmap hands on the streams alone that `split_rngs` names."""
+    code = HEAD.replace("        return x\n", f"        return {drawn}\n")
+    code += "        q = [Noisy()(x) for _ in range(2)]\n        return jnp.stack(q)\n"
+    code += "\nclass Noisy(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+    code += "        return NoisyDense()(nn.Dense(4)(nn.Dense(64)(x)))\n"
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    assert said in found.suggestion.text

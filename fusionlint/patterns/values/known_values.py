@@ -30,6 +30,7 @@ from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.counts import is_counted, is_counted_on
 from fusionlint.patterns.values.predicates import static_names
 from fusionlint.patterns.values.records import is_made_of_defaults
+from fusionlint.patterns.values.static_fields import is_static_field
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -89,7 +90,9 @@ class Reader(NamedTuple):
             return False
         if (write := at_write(array)) is not None:
             parts, names = (write.value, *_asked(write.index)), min(depth, DEPTH)
-            return self.is_array(write.array, depth) and all(p is not None and self.is_known(p, names) for p in parts)
+            return self.is_array(write.array, depth) and all(
+                p is not None and (self.is_known(p, names) or self._is_of_the_module(p)) for p in parts
+            )
         match array:
             case cst.Name():
                 return self._is_variable(array, depth)
@@ -106,7 +109,8 @@ class Reader(NamedTuple):
             case cst.Attribute(value=cst.BaseExpression() as whole, attr=cst.Name("T" | "mT")):
                 return self.is_array(whole, depth - 1)
             case cst.Call():
-                return self._is_made(array, depth) or self._is_laid_out(array, depth)
+                is_new = self._is_made(array, depth) or self._is_laid_out(array, depth)
+                return is_new or self._is_worked_out_of_known(array, depth)
             case cst.Attribute(value=cst.Name() as record):
                 return is_made_of_defaults(record, self.source) or is_static_name(record, self.source)
         return False
@@ -136,6 +140,23 @@ class Reader(NamedTuple):
             return bool(given) and self._are_known(given[0], depth)
         return self._is_of(_ELEMENTWISE, array) and all(self._are_known(one, depth) for one in given)
 
+    def _is_worked_out_of_known(self, call: cst.Call, depth: int) -> bool:
+        """Whether a function of the project, and of no other function or object, makes `call` of nothing but what is
+        known: `room(height, width)`."""
+        found = self.source.project.find(self.source.qualified_name(call.func))
+        if found is None or "." in found.scope:
+            return False
+        if found.scope not in self.source.project.files[found.path].raw.functions:
+            return False
+        return bool(call.args) and all(not arg.star and self._are_known(arg.value, depth) for arg in call.args)
+
+    def _is_of_the_module(self, part: Part) -> bool:
+        """Whether a name is given at the file's own level, which a trace finds there."""
+        if not isinstance(part, cst.Name):
+            return False
+        bound = self.source.facts.lookup(self.source.scope(part), part.value)
+        return bound is not None and not bound[0] and bound[1].kind == "value"
+
     def _is_of(self, names: re.Pattern[str], call: cst.Call) -> bool:
         return self._is_named(names, call.func)
 
@@ -151,6 +172,8 @@ class Reader(NamedTuple):
 
     def _is_variable(self, name: cst.Name, depth: int) -> bool:
         """Whether all that is stored in a variable is known, loops included: each goes on with what is known."""
+        if self._is_of_the_module(name):
+            return True
         value = self.source.value(name)
         if value is not None:
             return self.is_array(value, depth - 1)
@@ -189,7 +212,7 @@ class Reader(NamedTuple):
             case cst.Attribute(value=cst.Call() as limits) if self.is_of_grids and self._is_of(_LIMITS, limits):
                 return True
             case cst.Attribute():
-                return self._is_known_attribute(part)
+                return self._is_known_attribute(part) or is_static_field(part, self.source)
             case cst.Subscript():
                 return self._is_known_element(part, depth)
             case cst.Call():

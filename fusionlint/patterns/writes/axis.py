@@ -213,7 +213,8 @@ def fuses_on_a_gpu(writes: Sequence[Write], places: Sequence[Part], source: Sour
     the program is compiled, of an array that does not leave the program here."""
     array = root(writes[0])
     known = all(_is_known(place, source) for place in places)
-    if not _has_rows(array, source) and not (known and not all(constant(place) is not None for place in places)):
+    has_rows = _has_rows(array, source) or all(map(_is_a_row, writes))
+    if not has_rows and not (known and not all(constant(place) is not None for place in places)):
         return False
     return (known or is_fresh(array, source)) and not leaves(writes[-1].call, source)
 
@@ -227,6 +228,12 @@ def _has_rows(array: cst.BaseExpression, source: Source) -> bool:
         case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=[_, _, *_])), *_]):
             return is_fresh(array, source)
     return False
+
+
+def _is_a_row(write: Write) -> bool:
+    """`.at[1, :]`, of an array that is there already: read elementwise, two of them are one kernel on a GPU."""
+    _, *others = write.index
+    return bool(others) and all(map(is_whole, others))
 
 
 def _is_known(place: Part, source: Source) -> bool:

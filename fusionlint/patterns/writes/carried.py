@@ -10,13 +10,16 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, elements
+from fusionlint.patterns.code.at import Write, at_write, elements
+from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, bodies_by_parts
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_turns import needs_the_one_before
 from fusionlint.source.tree import Source
 from fusionlint.source.variables import Use
+
+_UPDATE = "jax.lax.dynamic_update_slice"
 
 
 def is_carried(writes: Sequence[Write], source: Source) -> bool:
@@ -71,3 +74,21 @@ def _is_of_the_state(written: cst.Name, source: Source) -> bool:
         state = source.written(above.value)
         above = source.parent(state) if state is not None else None
     return isinstance(above, cst.Param)
+
+
+def is_carried_array(array: cst.BaseExpression, source: Source) -> bool:
+    """The same of an array by itself, whatever the body has written into it before."""
+    if not isinstance(array, cst.Name) or source.place(array) not in all_loop_bodies(source.project):
+        return False
+    seen = set[cst.CSTNode]()
+    while isinstance(array, cst.Name) and array not in seen:
+        seen.add(array)
+        value = source.value(array)
+        if (write := at_write(value)) is not None:
+            array = root(write)
+        elif isinstance(value, cst.Call) and source.calls(value, _UPDATE):
+            array = argument(value, 0, "operand") or value
+        else:
+            written = source.written(array)
+            return written is not None and _is_of_the_state(written, source)
+    return False

@@ -1,4 +1,4 @@
-"""Blocks that XLA makes part of what reads them: elementwise work alone reads the new array.
+"""Blocks, and elements of a grid, that XLA makes part of what reads them: elementwise work alone reads the new array.
 
 Measured, written and joined. Along the first axis, or that of a vector, both are one kernel on a CPU and a GPU, and
 joined is less on a TPU. Along the last of three axes joined is several kernels on a CPU where written is one, and a GPU
@@ -15,6 +15,7 @@ from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, counted_axi
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on
 from fusionlint.patterns.values.array_sizes import is_vector
+from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.source.tree import Source
 
 # Which argument of a call is read element by element.
@@ -35,6 +36,18 @@ def is_worked_on_alone(value: cst.CSTNode, source: Source, loop: cst.For | None 
     reads = [read for read in reads if not is_about(read, source)]
     function = source.function(value)
     return bool(reads) and all(_is_fused(read, source) and source.function(read) is function for read in reads)
+
+
+def are_known_elements(writes: Sequence[Write], source: Source) -> bool:
+    """Whether elements of a grid are set at places that a trace knows, and elementwise work alone reads it: of a grid
+    of 13 by 13 a GPU makes one kernel of two writes and their reader, and three of one scatter."""
+    reader = Reader(source, frozenset())
+    is_set = all(write.method == "set" and len(write.index) > 1 for write in writes)
+    places = [part for write in writes for part in write.index]
+    is_known = not any(isinstance(part, cst.Slice) for part in places) and all(
+        reader.is_known(part, DEPTH) for part in places
+    )
+    return is_set and is_known and is_worked_on_alone(writes[-1].call, source)
 
 
 def _is_fused(read: cst.CSTNode, source: Source) -> bool:

@@ -126,7 +126,7 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
         case cst.BinaryOperation(left=left, right=right):
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
         case cst.Call() as made:
-            return source.calls(made, *RANGES) or _is_an_array_of_places(made, source)
+            return source.calls(made, *RANGES) or _is_an_array_of_places(made, source) or _is_of_columns(made, source)
         case cst.Name() if value is not None and is_literal(value):
             return False
         case cst.Name() as name if _has_axes(name, source) or _is_a_column(value) or _is_measured(name, source):
@@ -139,6 +139,14 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return depth > 0 and is_many(at, source, depth - 1)  # starts[rows]
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
+    return False
+
+
+def _is_of_columns(made: cst.Call, source: Source) -> bool:
+    """`tuple(places.T)`: one place has nothing to be turned round."""
+    match made.args:
+        case [cst.Arg(value=cst.Attribute(attr=cst.Name("T")))]:
+            return source.calls(made, "tuple")
     return False
 
 
