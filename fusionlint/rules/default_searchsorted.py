@@ -12,7 +12,6 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
 from fusionlint.patterns.code.layout import added, quoted
-from fusionlint.patterns.code.left_unused import is_never_read
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
@@ -27,6 +26,7 @@ from fusionlint.patterns.values.handed_settings import SETTING
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
+from fusionlint.source.for_nobody import is_never_read
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
