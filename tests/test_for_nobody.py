@@ -3,6 +3,7 @@ that cannot be imported."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,10 @@ def test_of_an_experiment_a_function_that_nothing_names_is_dead(
         ("from p.other import gone\n", "gone = 1\n", 1),
         ("from p.other import gone\n", "def gone(): ...\n", 1),
         ("from p.other import gone\n", "from elsewhere import *\n", 1),
+        pytest.param(
+            *("from p.other import gone\n", "type gone = int\n", 1),
+            marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="no such statement"),
+        ),
         ("from p.other import gone\n", "def __getattr__(name): ...\n", 1),
         ("from p.other import gone\n", "globals().update(made())\n", 1),
         ("from p import gone\n", "", 1),  # what a package has besides nobody sees

@@ -59,6 +59,12 @@ def _import_from(reader: Reader, node: ast.ImportFrom) -> None:
             reader.bind(alias.asname or alias.name, ("import", f"{origin}{joint}{alias.name}", None))
 
 
+def _type_alias(reader: Reader, node: Any) -> None:
+    """`type Rows = jax.Array`, which others import."""
+    reader.bind(node.name.id, OTHER)
+    reader.visit(node.value)
+
+
 def _stands(reader: Reader) -> None:
     if reader.is_in_block and not reader.scope:
         reader.saw("imports in a block")
@@ -308,6 +314,8 @@ _HANDLERS: dict[type, Callable[[Reader, Any], None]] = {
     ast.MatchStar: _match_star,
     ast.MatchMapping: _match_mapping,
 }
+if hasattr(ast, "TypeAlias"):  # of Python 3.12
+    _HANDLERS[ast.TypeAlias] = _type_alias
 
 
 def _parameters(arguments: ast.arguments) -> tuple[str, ...]:
