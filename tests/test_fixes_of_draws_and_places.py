@@ -123,6 +123,31 @@ def test_numbers_are_drawn_at_once_unless_they_share_a_key() -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("return key, jnp.hstack([a, b, c])", ["    drawn = jax.random.uniform(k1, (3,),", "    return key, drawn\n"]),
+        (
+            "x = jnp.array((a, b, c))\n    return key, x",
+            ["    x = jax.random.uniform(k1, (3,),", "    return key, x\n"],
+        ),
+        ("return jnp.stack([a, b, c])", ["    return jax.random.uniform(k1, (3,),"]),
+        (
+            "n = 2 * n\n    return key, n * jnp.hstack([a, b, c])",
+            ["    drawn = jax.random", "    return key, n * drawn\n"],
+        ),
+        ("return key, jnp.hstack([a, c, b])", ["    a, b, c = jax", "    return key, jnp.hstack([a, c, b])\n"]),
+        ("return key, jnp.hstack([a, b, c]) * a", ["    a, b, c = jax", "jnp.hstack([a, b, c]) * a\n"]),
+        ("return key, jnp.stack([a, b, c], -1)", ["    a, b, c = jax"]),
+    ],
+)
+def test_numbers_that_a_vector_is_made_of_are_drawn_as_that(made: str, after: list[str]) -> None:
+    code = HEAD + NUMBERS.replace("return key, a + b * c", made)
+    text = fixed("draws-one-by-one", code)
+    assert all(line in text for line in after)
+    assert ("hstack" in text) is ("a, b, c =" in after[0] and "hstack" in made)
+
+
+@pytest.mark.parametrize(
     ("read", "after"),
     [
         ("order = jnp.argsort(-x)\nreturn order[:k]", "return jax.lax.top_k(x, k)[1]"),

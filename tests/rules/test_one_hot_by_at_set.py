@@ -84,3 +84,20 @@ def test_what_is_asked_as_a_truth_is_left_one(read: str, written: str) -> None:
     (found,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
     assert found.suggestion is not None
     assert found.suggestion.edits[0].text == written
+
+
+@pytest.mark.parametrize(
+    ("made", "behind"),
+    [
+        ("jnp.zeros(8, jnp.int32).at[i].set(x.astype(jnp.int32))", ""),
+        ("jnp.zeros(8, jnp.int32).at[i].set(x.astype(jnp.int8))", ".astype(jnp.int32)"),
+    ],
+)
+def test_what_has_the_type_already_is_not_given_it_again(made: str, behind: str) -> None:
+    code = (
+        f"import jax, jax.numpy as jnp\n\ndef one(i, x):\n    return {made}\n\n"
+        "def all_of(x):\n    return jax.vmap(one)(jnp.arange(8), x)\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("one-hot-by-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.edits[0].text.count("astype") == (2 if behind else 1)

@@ -118,11 +118,19 @@ def _is_an_expression(text: str) -> bool:
 def named_as(name: str, called: Called, node: cst.CSTNode, source: Source) -> str:
     """`name = called`, as it stands in a line of its own before the statement of `node`: each argument in one of its
     own where it would be too long."""
+    return _behind(f"{name} = ", called, node, source)
+
+
+def returned(called: Called, node: cst.CSTNode, source: Source) -> str:
+    """`return called`, just so."""
+    return _behind("return ", called, node, source)
+
+
+def _behind(said: str, called: Called, node: cst.CSTNode, source: Source) -> str:
     line = source.line(source.location(node).line)
     blanks = _blanks(line)
-    before = len(blanks) + len(name) + len(" = ")
     style = _Style(hang_of(source), end_of(line), width(source))
-    return f"{name} = {style.laid_out(called, blanks, before, 0, Stands.OPEN)}"
+    return f"{said}{style.laid_out(called, blanks, len(blanks) + len(said), 0, Stands.OPEN)}"
 
 
 def step_of(source: Source) -> str:

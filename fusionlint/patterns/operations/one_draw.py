@@ -12,16 +12,19 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.code.layout import Called, in_a_list, named_as
+from fusionlint.patterns.code.layout import Called, in_a_list, named_as, returned
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import is_same_before
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.operations.split_keys import without
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
+
+# What makes a vector of numbers.
+_OF_NUMBERS = (*TO_JAX_ARRAY, "jax.numpy.hstack", "jax.numpy.stack")
 
 
 class Kind(NamedTuple):
@@ -70,12 +73,54 @@ def one_draw(draws: Sequence[Draw], name: str, source: Source) -> tuple[Edit, ..
     in_a_row = _assigned_in_a_row(draws, source)
     if in_a_row is not None:
         where, names = in_a_row
+        again = stacked_again(draws, source) if not sizes else None
+        if again is not None:
+            return (*_in_one(again, where, one, first, source), *edits)
         return (Edit(where, named_as(names, one, statement, source)), *edits)
     drawn = free_name("drawn", first, source)
     before = line_before(first, named_as(drawn, one, statement, source), source)
     if before is None:
         return ()
     return (before, *(source.replace(draw.call, f"{drawn}[{place}]") for place, draw in enumerate(draws)), *edits)
+
+
+def stacked_again(draws: Sequence[Draw], source: Source) -> cst.Call | None:
+    """The call that makes a vector of the drawn numbers in their order, where nothing else reads them:
+    `jnp.hstack([ahead, aside, turn])`."""
+    names = [source.assigned_name(draw.call) for draw in draws]
+    reads = [source.reads(name) for name in names if name is not None]
+    if len(reads) < len(draws) or any(len(each) != 1 for each in reads):
+        return None
+    element = source.parent(reads[0][0])
+    vector = source.parent(element) if isinstance(element, cst.Element) else None
+    call = source.handed_to(vector) if isinstance(vector, cst.List | cst.Tuple) else None
+    if call is None or len(call.args) != 1 or not source.calls(call, *_OF_NUMBERS):
+        return None
+    listed = [part.value for part in vector.elements] if isinstance(vector, cst.List | cst.Tuple) else []
+    return call if listed == [read for (read,) in reads] and not source.has_comment(call) else None
+
+
+def _in_one(again: cst.Call, where: Location, one: Called, first: cst.Call, source: Source) -> Iterator[Edit]:
+    """The draw in place of its numbers and of the vector that is made of them: of both, where that comes next."""
+    statement = source.statement(first)
+    line = source.parent(source.statement(again) or again)
+    block = source.parent(line) if line is not None else None
+    body: list[cst.CSTNode] = [*block.body] if isinstance(block, cst.IndentedBlock) else []
+    before = body[body.index(line) - 1] if line in body[1:] else None
+    is_next = before is not None and source.location(before).end_line == where.end_line
+    end = source.location(again)
+    both = where._replace(end_line=end.end_line, end_column=end.end_column)
+    is_plain = not any("#" in source.line(number) for number in range(where.end_line, end.line + 1))
+    match source.parent(again):
+        case cst.Return() if is_next and is_plain and statement is not None:
+            yield Edit(both, returned(one, statement, source))
+            return
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) if is_next and is_plain and statement:
+            yield Edit(both, named_as(name, one, statement, source))
+            return
+    drawn = free_name("drawn", first, source)
+    yield Edit(where, named_as(drawn, one, statement or first, source))
+    yield source.replace(again, drawn)
 
 
 def _assigned_in_a_row(draws: Sequence[Draw], source: Source) -> tuple[Location, str] | None:

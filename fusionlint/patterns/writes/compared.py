@@ -50,7 +50,7 @@ def at_one_place(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] |
         text = f"{where}.astype({said})" if not is_truth else where[1:-1] if stands_alone else where
     else:
         parts = [where[1:-1], as_argument(write.value, source), fill]
-        return _instead(write, Called(f"{jnp}.where", parts, behind=f".astype({said})"), source)
+        return _instead(write, Called(f"{jnp}.where", parts, behind=_as(said, write.value, fill, source)), source)
     return _instead(write, text, source)
 
 
@@ -98,8 +98,17 @@ def of_each_row(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] | 
     shown = as_argument(value, source)
     values = shown if is_literal(value) else f"{jnp}.expand_dims({shown}, -1)"
     where = f"{jnp}.arange({lengths[1]}) == {jnp}.expand_dims({as_argument(place, source)}, -1)"
-    chosen = Called(f"{jnp}.where", [where, values, fill], behind=f".astype({dtype(write, source)})")
+    chosen = Called(f"{jnp}.where", [where, values, fill], behind=_as(dtype(write, source), value, fill, source))
     return _instead(write, chosen, source)
+
+
+def _as(said: str, value: cst.BaseExpression, fill: str, source: Source) -> str:
+    """What gives a choice the type that the new array has, where the value does not bring it: beside a whole number
+    `x.astype(jnp.int32)` stays what it is."""
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("astype")), args=[cst.Arg(value=own)]) if fill.isdigit():
+            return "" if source.code(own) == said else f".astype({said})"
+    return f".astype({said})"
 
 
 def _instead(write: Write, code: Part, source: Source) -> tuple[str, tuple[Edit, ...]]:
