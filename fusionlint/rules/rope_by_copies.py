@@ -17,6 +17,8 @@ from fusionlint.patterns.compiled.readers import value_of
 from fusionlint.patterns.compiled.rotated_halves import joins_rotated_halves
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
+from fusionlint.source.for_nobody import named_as_parts
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ def tables_of_two_copies(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = source.function(node)
     if function is None or any(p.name.value.startswith("max_") for p in function.params.params):
         return
+    if _is_beside_what_is_called(node, source):
+        return
     match parts(node, source):
         case [cst.Name(value=one) as half, cst.Name(value=other)] if one == other:
             if _is_cosine(half, source) or _turns_into_tables(node, source):
@@ -73,6 +77,17 @@ def tables_of_two_copies(node: cst.Call, source: Source) -> Iterator[Finding]:
                     f"a table of two copies of `{one}`, to be read beside a rotated copy of the whole array",
                     write=f"cos and sin of one `{one}`, and the halves [x1 * cos - x2 * sin, x2 * cos + x1 * sin]",
                 )
+
+
+def _is_beside_what_is_called(node: cst.CSTNode, source: Source) -> bool:
+    """Whether a module has a method beside its `__call__` that nothing calls: whatever tables that returns, nothing is
+    turned by them."""
+    place = source.place(node)
+    owner = source.facts.class_around(place.scope)
+    if not owner or place.scope.rpartition(".")[0] != owner or f"{owner}.__call__" not in source.facts.functions:
+        return False
+    name = last_name(place.scope)
+    return not name.startswith("__") and name not in named_as_parts(source.project)
 
 
 def _is_cosine(half: cst.Name, source: Source) -> bool:

@@ -167,6 +167,13 @@ def named_nowhere(project: Project) -> frozenset[Place]:
     )
 
 
+@of_project
+def named_as_parts(project: Project) -> frozenset[str]:
+    """What any file of a project names as a part of anything: a method that nothing names so, nothing calls."""
+    project.log.asked.add((EVERYWHERE, NAMED))
+    return frozenset[str]().union(*(facts.raw.attributes for facts in project.files.values()))
+
+
 def _is_only_compiled(project: Project, path: str, function: Function) -> bool:
     """Whether nothing but a jit stands above a function."""
     names = [*project.decorators(path, function)]
