@@ -359,3 +359,24 @@ def decomposed(x, slices):
 @pytest.mark.parametrize(("made", "count"), [("jnp.linalg.eigh", 0), ("jnp.divmod", 1)])
 def test_what_decompositions_gave_is_collected(made: str, count: int) -> None:
     assert len(found("blocks-by-at-set", EIGENVECTORS.format(made=made))) == count
+
+
+HALVES = """
+@jax.jit
+def half_levels(dz, nz, shape):
+    half = jnp.zeros({size})
+    half = half.at[1:-1].set(0.5 * (dz[:-1] + dz[1:]))
+    half = half.at[0].set(dz[0])
+    half = half.at[-1].set(dz[-1])
+    return half
+"""
+
+
+@pytest.mark.parametrize(("size", "is_row"), [("nz + 1", True), ("8", True), ("shape", False)])
+def test_a_size_and_one_is_one_axis(size: str, is_row: bool) -> None:
+    code = HEAD + HALVES.format(size=size)
+    (finding,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert finding.suggestion is not None
+    text = apply(code, finding.suggestion.edits)
+    assert ("half = jnp.hstack([dz[0], 0.5 * (dz[:-1] + dz[1:]), dz[-1]])" in text) is is_row
+    assert ("jnp.full_like" not in text) is is_row
