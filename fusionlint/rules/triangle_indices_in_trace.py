@@ -16,6 +16,7 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import value_of, writer_of
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.made_once import is_for_hosts_alone
 from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture, is_memoized
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -52,6 +53,8 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     if _is_of_a_class(node, source) or _is_for_an_old_jax(source):
         return
     if is_called_as_once(last_name(place.scope)) or is_memoized(source.project, place):
+        return
+    if is_for_hosts_alone(source.project, source.contexts, place):
         return
     if is_for_a_picture(source.project, place) or _is_looked_into(node, source) or _is_handed_over(node, source):
         return

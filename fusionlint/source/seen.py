@@ -28,6 +28,8 @@ _DECLARES = (".param", ".variable")
 # And what layers are given for the same: `nn.Dense(8, bias_init=grid)`.
 _FIRST = ("_init", "_initializer")
 _MAKES_FIRST = regex(r"^(.*_)?(kernel|bias|scale|embedding|weights?|w|b)_init(ializer)?$")
+# What makes such a function and hands it out.
+_MAKES_INITIALIZERS = regex(r"(^|_)initiali[sz]er$")
 # A call of a transformation: the scope that it stands in, the transformation's name, and the call as facts keep it.
 Handing: TypeAlias = "tuple[Place, str | None, RawCall]"
 # For some scopes what each of them has.
@@ -234,6 +236,10 @@ def _called_back(project: Project, path: str) -> Iterator[Place]:
         for keyword, value in keywords:
             if keyword.endswith(_FIRST) and _MAKES_FIRST.match(keyword):
                 yield from _behind(project, place, (value,))
+    for scope in project.files[path].raw.functions:
+        around = scope.rpartition(".")[0]
+        if around and _MAKES_INITIALIZERS.search(around.rpartition(".")[2]):
+            yield Place(path, scope)
 
 
 def _behind(project: Project, place: Place, values: Iterable[RawValue]) -> Iterator[Place]:

@@ -87,6 +87,19 @@ def is_for_hosts(project: Project, contexts: Mapping[At, Context], place: Place,
     )
 
 
+def is_for_hosts_alone(project: Project, contexts: Mapping[At, Context], place: Place) -> bool:
+    """Whether nobody is seen to trace the function at `place`, and all that are seen to call it are host code, scripts
+    at their own level too, outside of loops and not again and again: eagerly, once for what they set up."""
+    function = project.function_at(place)
+    if contexts.get(place, "library") != "library" or function is None or function.decorators:
+        return False
+    calls = [(caller, call) for caller, call in calls_in_use(project, place) if caller != place]
+    return bool(calls) and all(
+        not call.loops and (not caller.scope or (contexts.get(caller) == "host" and not runs_often(project, caller)))
+        for caller, call in calls
+    )
+
+
 def _is_of_a_host(project: Project, contexts: Mapping[At, Context], caller: Place, depth: int) -> bool:
     if contexts.get(caller) == "host":
         return not (runs_often(project, caller) or _is_for_a_base(project, caller))
