@@ -380,3 +380,21 @@ def test_a_size_and_one_is_one_axis(size: str, is_row: bool) -> None:
     text = apply(code, finding.suggestion.edits)
     assert ("half = jnp.hstack([dz[0], 0.5 * (dz[:-1] + dz[1:]), dz[-1]])" in text) is is_row
     assert ("jnp.full_like" not in text) is is_row
+
+
+ORDER = """
+def order(key, n, epochs):
+    rows = jnp.tile(jnp.arange(n), (epochs, 1))
+    return jax.random.permutation(key, rows, axis=1, independent=True)
+
+def main(path):
+    key = jax.random.PRNGKey(int(open(path).read()))
+    {asked}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"), [("print(order(key, 8, 4))", 0), ("for _ in range(99):\n        print(order(key, 8, 4))", 1)]
+)
+def test_an_order_that_hosts_alone_ask_for_is_drawn_once(asked: str, count: int) -> None:
+    assert len(found("independent-permutation", ORDER.format(asked=asked))) == count
