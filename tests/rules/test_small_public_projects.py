@@ -398,3 +398,18 @@ def main(path):
 )
 def test_an_order_that_hosts_alone_ask_for_is_drawn_once(asked: str, count: int) -> None:
     assert len(found("independent-permutation", ORDER.format(asked=asked))) == count
+
+
+SMALL = """
+def large(coefficients: jax.Array, names: list[str], bounds: list[float]):
+    kept = []
+    for coefficient, one in zip(jnp.abs(coefficients), {beside}):
+        if float(coefficient) > 0.1:
+            kept.append(one)
+    return kept
+"""
+
+
+@pytest.mark.parametrize(("beside", "count"), [("names", 0), ("bounds", 1)])
+def test_elements_that_have_names_are_few(beside: str, count: int) -> None:
+    assert len(found("iterating-device-array", SMALL.format(beside=beside))) == count
