@@ -16,6 +16,7 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sorts_of, value_of
 from fusionlint.patterns.operations.drawn import draws_again
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.made_once import is_for_hosts_alone
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -40,7 +41,7 @@ def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     independent = argument(node, 3, "independent")
     if not isinstance(independent, cst.Name) or independent.value != "True" or _is_one_row(node, source):
         return
-    if is_concrete(node, source):
+    if is_concrete(node, source) or is_for_hosts_alone(source.project, source.contexts, source.place(node)):
         return
     yield source.finding(
         node,

@@ -359,3 +359,57 @@ def decomposed(x, slices):
 @pytest.mark.parametrize(("made", "count"), [("jnp.linalg.eigh", 0), ("jnp.divmod", 1)])
 def test_what_decompositions_gave_is_collected(made: str, count: int) -> None:
     assert len(found("blocks-by-at-set", EIGENVECTORS.format(made=made))) == count
+
+
+HALVES = """
+@jax.jit
+def half_levels(dz, nz, shape):
+    half = jnp.zeros({size})
+    half = half.at[1:-1].set(0.5 * (dz[:-1] + dz[1:]))
+    half = half.at[0].set(dz[0])
+    half = half.at[-1].set(dz[-1])
+    return half
+"""
+
+
+@pytest.mark.parametrize(("size", "is_row"), [("nz + 1", True), ("8", True), ("shape", False)])
+def test_a_size_and_one_is_one_axis(size: str, is_row: bool) -> None:
+    code = HEAD + HALVES.format(size=size)
+    (finding,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert finding.suggestion is not None
+    text = apply(code, finding.suggestion.edits)
+    assert ("half = jnp.hstack([dz[0], 0.5 * (dz[:-1] + dz[1:]), dz[-1]])" in text) is is_row
+    assert ("jnp.full_like" not in text) is is_row
+
+
+ORDER = """
+def order(key, n, epochs):
+    rows = jnp.tile(jnp.arange(n), (epochs, 1))
+    return jax.random.permutation(key, rows, axis=1, independent=True)
+
+def main(path):
+    key = jax.random.PRNGKey(int(open(path).read()))
+    {asked}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"), [("print(order(key, 8, 4))", 0), ("for _ in range(99):\n        print(order(key, 8, 4))", 1)]
+)
+def test_an_order_that_hosts_alone_ask_for_is_drawn_once(asked: str, count: int) -> None:
+    assert len(found("independent-permutation", ORDER.format(asked=asked))) == count
+
+
+SMALL = """
+def large(coefficients: jax.Array, names: list[str], bounds: list[float]):
+    kept = []
+    for coefficient, one in zip(jnp.abs(coefficients), {beside}):
+        if float(coefficient) > 0.1:
+            kept.append(one)
+    return kept
+"""
+
+
+@pytest.mark.parametrize(("beside", "count"), [("names", 0), ("bounds", 1)])
+def test_elements_that_have_names_are_few(beside: str, count: int) -> None:
+    assert len(found("iterating-device-array", SMALL.format(beside=beside))) == count

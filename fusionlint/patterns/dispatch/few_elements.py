@@ -38,6 +38,7 @@ _GOES_OVER = ("enumerate", "zip", "reversed")
 _REPORTS = regex(
     r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat|analy[sz]"
 )
+_NAMES = regex(r"(^|[._])names$")
 _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 
@@ -51,6 +52,7 @@ def are_few_or_once(loop: Loop, iterated: cst.BaseExpression, source: Source) ->
         or _is_said_to_be_short(iterated, source)
         or _is_a_short_part(iterated, source)
         or _is_a_key(iterated, source)
+        or _are_named(iterated, source)
         or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
         or (isinstance(loop, cst.For) and is_short(loop, source))
@@ -137,6 +139,14 @@ def _is_by_name(loop: Loop) -> bool:
         return False
     read = {name.value for name in names_read(loop.value)}
     return loop.key.value not in read and loop.for_in.inner_for_in is None
+
+
+def _are_named(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether each element has a name, `zip(coefficients, names)`: so many as somebody reads, once."""
+    if not isinstance(iterated, cst.Call) or not source.calls(iterated, "zip"):
+        return False
+    beside = (arg.value for arg in iterated.args if isinstance(arg.value, cst.Name | cst.Attribute))
+    return any(_NAMES.search(dotted(each)) for each in beside)
 
 
 def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:

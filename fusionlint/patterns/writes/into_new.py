@@ -61,6 +61,11 @@ def axes_of(write: Write, source: Source) -> int | None:
             return None if any(isinstance(size, cst.StarredElement) for size in sizes) else len(sizes)
         case cst.Integer():
             return 1
+        # `n + 1` is no tuple, whatever n is.
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right) if any(
+            isinstance(side, cst.Integer) for side in (left, right)
+        ):
+            return 1
         case cst.Call() as size if source.calls(size, "len"):
             return 1
         case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape")), slice=[cst.SubscriptElement(cst.Index())]):

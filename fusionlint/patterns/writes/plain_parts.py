@@ -32,7 +32,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 # A name seldom stands for more names than this.
-_DEPTH = 4
+_DEPTH = 6
 # What returns an array of one axis, whatever it is handed.
 _OF_ONE_AXIS = tuple(
     f"{module}.{name}"
