@@ -134,3 +134,12 @@ def test_writing_without_a_file_says_how_to_name_one(folder: Path) -> None:
     result = run("check", "--write-baseline")
     assert (result.stderr.count("\n"), result.exit_code) == (1, 2)
     assert "--baseline FILE" in result.stderr
+
+
+def test_one_that_may_not_be_written_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, _: bytes) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", refused)
+    done = run("check", ".", "--no-cache", "--baseline", "known.json", "--write-baseline")
+    assert (done.stderr, done.exit_code) == ("fusionlint: known.json: permission denied\n", 2)

@@ -292,3 +292,26 @@ def test_where_a_name_may_be_numpy_the_finding_stays_and_offers_no_edit(
     (one,) = check_text(SEARCH.format(head, inside or "pass").encode(), "m.py", search)
     assert one.suggestion is not None
     assert bool(one.suggestion.edits) is one.suggestion.safe is is_offered
+
+
+def test_a_file_that_cannot_be_written_is_told_and_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the run, behind what was written already, and nothing was told of that."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text(HAZARD)
+    write = Path.write_bytes
+
+    def guarded(path: Path, data: bytes) -> int:
+        if path.name == "b.py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", guarded)
+    done = run("check", ".", "--fix", "--unsafe-fixes", "--no-cache", "--output-format", "concise")
+    assert done.exit_code == 1
+    assert done.stderr == "b.py: cannot be written: Permission denied\n"
+    assert done.stdout.startswith("b.py:6:12: ")
+    assert "Fixed 2 hazards in 2 files.\nFound 1 hazard in 3 files" in done.stdout
+    assert (tmp_path / "b.py").read_text() == HAZARD

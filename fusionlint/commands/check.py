@@ -144,8 +144,7 @@ def check(
         if typed:
             print_fixed(stdin_filename, fixed, found, choose, noun)
     with one_line_errors():
-        if fixed:
-            _write(fixed)
+        if fixed := _written(fixed):
             result = weighed(run.found(), reports, scope, result, [one.path for one in fixed])
         if known and write_baseline:
             known = rewritten(known, result.result, scope, files)
@@ -206,11 +205,19 @@ def _cache(folder: Path | None, paths: Sequence[Path]) -> Cache:
     return cache
 
 
-def _write(fixed: Sequence[Fixed]) -> None:
+def _written(fixed: Sequence[Fixed]) -> Sequence[Fixed]:
+    """Those that could be written; of another it is said why not, and what is found in it stays."""
     from fusionlint.source.texts import file_of
 
+    done = []
     for one in fixed:
-        Path(one.path).write_bytes(file_of(one.path, one.after))
+        try:
+            Path(one.path).write_bytes(file_of(one.path, one.after))
+        except OSError as error:
+            click.echo(f"{one.path}: cannot be written: {error.strerror}", err=True)
+        else:
+            done.append(one)
+    return done
 
 
 @contextmanager

@@ -17,8 +17,15 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ConfigError, FileNotFoundError, PermissionError) as error:
-        click.echo(f"fusionlint: {error}", err=True)
+        click.echo(f"fusionlint: {_said(error)}", err=True)
         sys.exit(2)
+
+
+def _said(error: Exception) -> str:
+    """Ours are sentences; what the system raises has a number, and its file in quotes."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror.lower()}"
+    return str(error)
 
 
 @contextmanager
