@@ -25,6 +25,7 @@ from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.runs.alternatives import is_asked_for
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.dropped_results import is_dropped
 from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
@@ -121,7 +122,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if are_known_elements(writes, source):
+    if are_known_elements(writes, source) or is_dropped(writes[-1].call, source):
         return
     if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
