@@ -32,7 +32,8 @@ CASES = {
 
         def made(places):
             start = jnp.cos(places)
-            return marked(start, places), start
+            board = marked(start, places)
+            return board, start
 
         def marked(board, places):
             board = board.at[places[0], places[1]].set(1.0)
