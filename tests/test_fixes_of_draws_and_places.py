@@ -120,6 +120,9 @@ def test_numbers_are_drawn_at_once_unless_they_share_a_key() -> None:
     assert fixed("draws-one-by-one", shared) == shared
     later = code.replace("uniform(k3)", "uniform(k3, minval=low)").replace("    c =", "    low = n * 0.5\n    c =")
     assert fixed("draws-one-by-one", later) == later
+    far, near = (code.replace("    c =", "    n = 0.5 * n\n" * lines + "    c =") for lines in (41, 9))
+    assert fixed("draws-one-by-one", far) == far
+    assert "drawn[2]" in fixed("draws-one-by-one", near)
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,14 @@ from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.runs.alternatives import is_asked_for
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.dropped_results import is_dropped
 from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
 from fusionlint.patterns.runs.pictured import is_for_pictures
-from fusionlint.patterns.writes.advice import FUSED, advice
+from fusionlint.patterns.writes.advice import ELEMENTS, FUSED, advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
     is_beside_more,
@@ -122,12 +123,12 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if are_known_elements(writes, source):
-        return
     if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
+    if instead.pair == ELEMENTS and are_known_elements(writes, source):
+        return  # one scatter would be more
     is_path = go_through_ifs([write.call for write in writes], source)
     on_a_path = " on one path" if is_path else ""
     yield source.finding(
@@ -280,7 +281,7 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
         return True
     if is_for_steps(last, source) or is_beside_a_solver(last, source) or is_beside_scans(last, source):
         return True
-    if is_for_a_decomposition(last, source) or is_decomposed(last, source):
+    if is_for_a_decomposition(last, source) or is_decomposed(last, source) or is_dropped(last, source):
         return True
     return are_given_by_a_loop(writes, source)
 

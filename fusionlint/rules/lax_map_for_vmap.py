@@ -12,13 +12,14 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
 from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
-from fusionlint.patterns.code.functions import definitions
+from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
 from fusionlint.patterns.loops.step_writes import result
+from fusionlint.patterns.loops.undressed import undressed
 from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small
 from fusionlint.patterns.values.one_number import is_zero
 from fusionlint.rule import Rule
@@ -108,7 +109,7 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
             "this scan carries nothing from step to step, and still takes one element after the other",
             write=f"{_jax(source)}.vmap of what a step does with its element, over "
             f"{brief(source.code(over) if over else '', 60, 'xs')}",
-            edits=_mapped(node, source),
+            edits=_mapped(node, found[0], source),
         )
     elif _counts(found[0], source):
         yield source.finding(
@@ -132,12 +133,16 @@ def crosses_in_turns_apart(barrier: Barrier, module: hlo.Module) -> str | None:
     )
 
 
-def _mapped(node: cst.Call, source: Source) -> tuple[Edit, ...]:
-    """The step mapped over its elements, of what it was carried itself: `jax.vmap(f, in_axes=(None, 0))(None, xs)`."""
+def _mapped(node: cst.Call, body: Function, source: Source) -> tuple[Edit, ...]:
+    """The step mapped over its elements, `jax.vmap(f)(xs)`; of what it was carried itself, or where others call it,
+    `jax.vmap(f, in_axes=(None, 0))(None, xs)`."""
     step, carried, over = (argument(node, place, name) for place, name in enumerate(("f", "init", "xs")))
     jax = imported("jax", node, source)
     if jax is None or step is None or carried is None or over is None or holds_comment(node):
         return ()
+    if is_none(carried) and (plain := undressed(node, step, body, source)):
+        called = Called(f"{jax.name}.vmap({as_argument(step, source)})", (as_argument(over, source),))
+        return (*jax.edits, *plain, in_place_of(node, called, source))
     axes = "in_axes=(None, 0)" if is_none(carried) else "in_axes=(None, 0), out_axes=(None, 0)"
     mapped = f"{jax.name}.vmap({as_argument(step, source)}, {axes})"
     handed = (as_argument(carried, source), as_argument(over, source))

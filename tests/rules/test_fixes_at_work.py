@@ -76,6 +76,29 @@ def test_a_scan_that_carries_nothing_is_mapped_with_what_it_was_carried(carry: s
     assert_same(code, fixed("lax-map-for-vmap", code), X)
 
 
+@pytest.mark.parametrize(
+    ("again", "after"),
+    [
+        ("", "    def step(row):\n        return (row == x[1]).all()\n    found = jax.vmap(step)(x)\n"),
+        (" + step(None, x[0])[1]", "_, found = jax.vmap(step, in_axes=(None, 0))(None, x)"),
+    ],
+)
+def test_a_step_that_nothing_else_calls_loses_what_it_is_not_carried(again: str, after: str) -> None:
+    code = f"""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def run(x):
+        def step(unused, row):
+            return None, (row == x[1]).all()
+        _, found = jax.lax.scan(step, None, x)
+        return found{again}
+    """
+    assert after in fixed("lax-map-for-vmap", code)
+    assert_same(code, fixed("lax-map-for-vmap", code), X)
+
+
 TREES = """
     import jax
     import jax.numpy as jnp

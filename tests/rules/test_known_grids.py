@@ -36,7 +36,7 @@ def lines(body: str) -> list[int]:
 
 @pytest.mark.parametrize(
     ("end", "found"),
-    [("params.width - 1", []), ("5", []), ("params.column", [2]), ("row", [2])],
+    [("params.width - 1", []), ("grid.shape[1] - 2", []), ("params.column", [2]), ("row", [2])],
 )
 def test_known_places_of_a_grid_are_part_of_the_choice_that_reads_them(end: str, found: list[int]) -> None:
     """Measured under a vmap on an H100: one kernel as they stand, six with a scatter for each side."""
@@ -55,3 +55,7 @@ def test_known_places_that_are_handed_out_are_kernels() -> None:
 def test_what_a_function_makes_of_what_is_known_is_folded(made: str, found: list[int]) -> None:
     body = f"grid = {made}\ngrid = grid.at[1, 3].set(_wall).at[5, 3].set(_wall)\n"
     assert lines(f"{body}return jnp.roll(grid, row)") == found
+
+
+def test_arrays_of_places_are_scatters_known_or_not() -> None:
+    assert lines("return jnp.tanh(grid.at[..., Params.GAS].set(first).at[..., Params.DUST].set(last))") == [1]

@@ -23,6 +23,8 @@ from fusionlint.patterns.operations.split_keys import without
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 
+# So many lines behind, nobody knows any more which number `drawn[2]` is.
+_FAR = 40
 # What makes a vector of numbers.
 _OF_NUMBERS = (*TO_JAX_ARRAY, "jax.numpy.hstack", "jax.numpy.stack")
 
@@ -77,6 +79,8 @@ def one_draw(draws: Sequence[Draw], name: str, source: Source) -> tuple[Edit, ..
         if again is not None:
             return (*_in_one(again, where, one, first, source), *edits)
         return (Edit(where, named_as(names, one, statement, source)), *edits)
+    if source.location(draws[-1].call).line - source.location(first).line > _FAR:
+        return ()
     drawn = free_name("drawn", first, source)
     before = line_before(first, named_as(drawn, one, statement, source), source)
     if before is None:

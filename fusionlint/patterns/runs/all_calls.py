@@ -30,8 +30,8 @@ def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Ca
                 if inner is None:
                     return None
                 found += inner
-            case cst.Element() | cst.Return() if depth and (received := _received(read, source)):
-                inners = [calls_of_name(each, source, depth - 1) for each in received]
+            case cst.Element() | cst.Return() if depth and (names := received(read, source)):
+                inners = [calls_of_name(each, source, depth - 1) for each in names]
                 if None in inners:
                     return None
                 found += [call for inner in inners for call in inner or ()]
@@ -58,10 +58,10 @@ def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
     return parameters[number].name if number < len(parameters) else None
 
 
-def _received(read: cst.Name, source: Source) -> list[cst.Name]:
+def received(read: cst.CSTNode, source: Source) -> list[cst.Name]:
     """What the callers of the function around call its result `read`: `step, state = setup(config)`, where it returns
     `step, state`; none where a caller is not seen to unpack it."""
-    place, returned = _result(read, source)
+    place, returned = among_results(read, source)
     callers = source.project.calls_of(source.project.name_of(place)) if place is not None else []
     callers = [(caller, call) for caller, call in callers if not is_idle(source.project, caller)]
     if place is None or returned is None or any(caller.path != source.path for caller, _ in callers):
@@ -72,7 +72,7 @@ def _received(read: cst.Name, source: Source) -> list[cst.Name]:
     return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
 
 
-def _result(read: cst.Name, source: Source) -> tuple[Place | None, tuple[int, int] | None]:
+def among_results(read: cst.CSTNode, source: Source) -> tuple[Place | None, tuple[int, int] | None]:
     """The function that returns `read`, and its place among how many results."""
     function, element = source.function(read), source.parent(read)
     if not isinstance(function, cst.FunctionDef):

@@ -32,7 +32,7 @@ from fusionlint.patterns.writes.between import are_at_one_place, is_rebound, rea
 from fusionlint.patterns.writes.carried import is_carried
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.fused import axis_of, is_worked_on_alone
-from fusionlint.patterns.writes.interleaved import interleaved
+from fusionlint.patterns.writes.interleaved import interleaved, laid_by_ranges
 from fusionlint.patterns.writes.line import cuts_of, is_known, of_one_line
 from fusionlint.patterns.writes.many import are_arrays, are_rows_of_ranges
 from fusionlint.patterns.writes.needed import change_what_is_there, may_need
@@ -136,6 +136,8 @@ def _one_by_one(told: _Told) -> str:
 def _of_places(told: _Told) -> Advice:
     """The form whose obligations are seen to be met."""
     writes, seen, jnp = told.writes, told.seen, told.jnp
+    if (laid := laid_by_ranges(writes, told.source, jnp)) is not None:
+        return Advice(laid, ALONG)
     if _are_joined(told):
         return _joined_places(told)
     if (places := along_one_axis(writes)) is not None and seen.are_elements:

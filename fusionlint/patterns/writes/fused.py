@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, counted_axis, is_about, is_whole
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, is_about, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on
 from fusionlint.patterns.values.array_sizes import is_vector
-from fusionlint.patterns.values.known_values import DEPTH, Reader
+from fusionlint.patterns.values.static_fields import is_static_field
 from fusionlint.source.tree import Source
 
+# A name seldom stands for more names than this.
+_DEPTH = 4
 # Which argument of a call is read element by element.
 _SPREADS = {
     "jax.numpy.full": (1, "fill_value"),
@@ -41,13 +43,22 @@ def is_worked_on_alone(value: cst.CSTNode, source: Source, loop: cst.For | None 
 def are_known_elements(writes: Sequence[Write], source: Source) -> bool:
     """Whether elements of a grid are set at places that a trace knows, and elementwise work alone reads it: of a grid
     of 13 by 13 a GPU makes one kernel of two writes and their reader, and three of one scatter."""
-    reader = Reader(source, frozenset())
     is_set = all(write.method == "set" and len(write.index) > 1 for write in writes)
-    places = [part for write in writes for part in write.index]
-    is_known = not any(isinstance(part, cst.Slice) for part in places) and all(
-        reader.is_known(part, DEPTH) for part in places
-    )
-    return is_set and is_known and is_worked_on_alone(writes[-1].call, source)
+    are_known = all(_is_a_size(part, source, _DEPTH) for write in writes for part in write.index)
+    return is_set and are_known and is_worked_on_alone(writes[-1].call, source)
+
+
+def _is_a_size(part: cst.CSTNode, source: Source, depth: int) -> bool:
+    """A number that is written out, or made of those, of sizes and of what a class says is no array."""
+    match part:
+        case cst.Name():
+            value = source.value(part) if depth else None
+            return value is not None and _is_a_size(value, source, depth - 1)
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_a_size(left, source, depth) and _is_a_size(right, source, depth)
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+            return True
+    return isinstance(part, cst.BaseExpression) and (constant(part) is not None or is_static_field(part, source))
 
 
 def _is_fused(read: cst.CSTNode, source: Source) -> bool:

@@ -47,6 +47,23 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     return f"{laid}; along the last axis a TPU gains little"
 
 
+def laid_by_ranges(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
+    """The same of places that are counted, `.at[jnp.arange(0, n, 3)].set(x).at[jnp.arange(1, n, 3)].set(y)`, in one
+    part of the array or more; None of other writes."""
+    parts = [write.index[0] for write in writes if len(write.index) == 1]
+    if len(parts) < len(writes) or any(write.method != "set" for write in writes):
+        return None
+    counted = [part for part in parts if source.calls(part, "jax.numpy.arange") and isinstance(part, cst.Call)]
+    steps = [argument(call, 2, "step") for call in counted]
+    strided = [
+        (source.code(call.args[1].value), source.code(step)) for call, step in zip(counted, steps, strict=True) if step
+    ]
+    if len(counted) < len(writes) or max(map(strided.count, strided), default=0) < 2:
+        return None
+    apart = f"those that are a step apart laid in between each other by {jnp}.stack([...], axis=1) and a reshape"
+    return f"one {jnp}.concatenate of the parts and of what stands between them, in their order, {apart}"
+
+
 def starts_of(parts: Sequence[Part]) -> list[int] | None:
     """Which of `parts` comes first, second, ..., where they are `k::m` for each k below m; None of others."""
     starts = [_start(part, len(parts)) for part in parts]
