@@ -88,7 +88,10 @@ def _is_of_a_layer(first: _Cut, source: Source) -> bool:
     `nn.Dense(4)(x)`: what that makes its few columns of is far wider."""
     end = first.columns.upper
     cut = constant(end) if end is not None else None
-    if cut is None or not 0 < cut <= _FEW or not source.project.inherits(_class_around(first.read, source), MODULES):
+    owner = source.facts.class_around(source.scope(first.read))
+    if cut is None or not 0 < cut <= _FEW or not owner:
+        return False
+    if not source.project.inherits(Place(source.path, owner), MODULES):
         return False
     match source.meant(first.read.value):
         case cst.Call(func=cst.Call() | cst.Subscript()):
@@ -96,10 +99,6 @@ def _is_of_a_layer(first: _Cut, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(value=cst.Name("self"))):
             return True
     return False
-
-
-def _class_around(node: cst.CSTNode, source: Source) -> Place:
-    return Place(source.path, source.facts.class_around(source.scope(node)))
 
 
 def _is_needed_apart(part: cst.BaseExpression, join: cst.Call, source: Source) -> bool:

@@ -271,3 +271,8 @@ def test_a_fix_reads_as_one_would_write_it(rule: str, line: str, fixed: str) -> 
     (found,) = findings(rule, function(line))
     assert found.suggestion is not None
     assert apply(HEAD + function(line), found.suggestion.edits) == HEAD + function(fixed)
+
+
+def test_what_stands_in_no_class_is_no_layer() -> None:
+    code = "def added(x, s):\n    return jnp.concatenate([x[:, :1], jnp.logaddexp(x[:, 1:], s)], axis=-1)\n"
+    assert findings("arithmetic-by-concat", code)
