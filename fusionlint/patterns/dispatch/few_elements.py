@@ -38,7 +38,7 @@ _GOES_OVER = ("enumerate", "zip", "reversed")
 _REPORTS = regex(
     r"(^|_)(to|as|from)_(dict|json|text|str|string|yaml|config)$|summar|report|diagnos|check|validat|analy[sz]"
 )
-_NAMES = regex(r"(^|[._])names$")
+_WORDS = regex(r"(typing\.)?([Ll]ist|[Tt]uple|Sequence)\[str\b")
 _TOLD = regex(r"verbos|debug|log_level|print", re.I)
 _LOGS = regex(r"(^|[._])(log|logger|logging)\.\w+$")
 
@@ -142,11 +142,13 @@ def _is_by_name(loop: Loop) -> bool:
 
 
 def _are_named(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether each element has a name, `zip(coefficients, names)`: so many as somebody reads, once."""
+    """Whether each element has a word beside it, `zip(coefficients, names)` of `names: list[str]`: so many as somebody
+    reads."""
     if not isinstance(iterated, cst.Call) or not source.calls(iterated, "zip"):
         return False
-    beside = (arg.value for arg in iterated.args if isinstance(arg.value, cst.Name | cst.Attribute))
-    return any(_NAMES.search(dotted(each)) for each in beside)
+    beside = (source.parameter(arg.value) for arg in iterated.args if isinstance(arg.value, cst.Name))
+    said = (each.annotation.annotation for each in beside if each is not None and each.annotation is not None)
+    return any(_WORDS.match(source.code(each)) for each in said)
 
 
 def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:

@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, is_literal, is_static, is_whole, place_of
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.runs.loop_bodies import bodies_by_parts
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.masks import is_kept_mask
 from fusionlint.patterns.values.one_number import is_a_number
@@ -102,7 +103,7 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     is_anew = reads_back(writes, source) or is_rebound(writes, source)
     # Places that are written out are those of a short one.
     is_of_any_length = is_set and line is None and not told.seen.is_written_out
-    if is_of_any_length and (is_anew or change_what_is_there(writes, source)) and is_carried(writes, source):
+    if is_of_any_length and (is_anew or change_what_is_there(writes, source)) and _are_of_a_carry(writes, source):
         again = _OF_THE_EARLIER if may_need(writes, source) else ""
         return Advice(f"{FIRST}{_all_at_once(told)}{again}", ARRAYS)
     if told.seen.are_elements and told.seen.methods == {"set"} and change_what_is_there(writes, source):
@@ -121,6 +122,14 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if are_rows_of_ranges(writes, source):
         return Advice(f"one {jnp}.concatenate of the parts, and of what stands between them, in their order", ALONG)
     return _of_places(told)
+
+
+def _are_of_a_carry(writes: Sequence[Write], source: Source) -> bool:
+    """Whether a loop of jax.lax carries the array, where some of its body's arguments are given before, too."""
+    array = root(writes[0])
+    is_parameter = isinstance(array, cst.Name) and source.parameter(array) is not None
+    by_parts = bodies_by_parts(source.project) if is_parameter else ()
+    return is_carried(writes, source) or source.place(writes[0].call) in by_parts
 
 
 def _one_by_one(told: _Told) -> str:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import Write, at_write, elements
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, bodies_by_parts
+from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.loop import Piecewise
 from fusionlint.patterns.writes.loop_turns import needs_the_one_before
@@ -25,7 +25,7 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 def is_carried(writes: Sequence[Write], source: Source) -> bool:
     """Whether the array is a parameter of a loop's body, or unpacked from one: `starts, lens, m = state`."""
     array = root(writes[0])
-    if not isinstance(array, cst.Name) or source.place(writes[0].call) not in bodies_by_parts(source.project):
+    if not isinstance(array, cst.Name) or source.place(writes[0].call) not in all_loop_bodies(source.project):
         return False
     written = source.written(array)
     return written is not None and _is_of_the_state(written, source)
