@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import cProfile
+import importlib
 import pstats
+import re
+from typing import NamedTuple
+
+import pytest
 
 from fusionlint.rule import all_rules
 from fusionlint.source.judging import check_text
@@ -15,6 +20,16 @@ def step{0}(x, y):
     both = jnp.concatenate([x, y])
     both = jax.lax.cond(x[0] > 0, lambda: both, lambda: both * 2)
     return both, jnp.sort(y)[-1]
+"""
+
+
+LOOP = """
+@jax.jit
+def filled{0}(x):
+    out = jnp.zeros((8, 3))
+    for i in range(8):
+        out = out.at[i].set(jnp.sin(x[i]))
+    return out
 """
 
 
@@ -30,3 +45,26 @@ def calls_made(functions: int) -> int:
 def test_four_times_as_many_functions_are_about_four_times_the_work() -> None:
     calls_made(1)  # what is loaded once
     assert calls_made(400) < 4.8 * calls_made(100)
+
+
+class Counted(NamedTuple):
+    """What a pattern looks into, counted."""
+
+    pattern: re.Pattern[str]
+    asked: list[str]
+
+    def search(self, text: str) -> re.Match[str] | None:
+        self.asked.append(text)
+        return self.pattern.search(text)
+
+
+@pytest.mark.parametrize("pattern", ["patterns.values.floats._OTHERS", "patterns.code.layout._TEXT"])
+def test_all_lines_are_looked_at_once_for_all_the_fixes_of_a_file(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, name = pattern.rpartition(".")
+    counted = Counted(getattr(importlib.import_module(f"fusionlint.{module}"), name), [])
+    monkeypatch.setattr(f"fusionlint.{pattern}", counted)
+    text = "import jax\nimport jax.numpy as jnp\n" + "".join(map(LOOP.format, range(30)))
+    assert len(check_text(text.encode(), "m.py", Scope(("chained-at-set",)))) == 30
+    assert 0 < len(counted.asked) <= 2 * len(text.splitlines())

@@ -68,8 +68,17 @@ def until(x):
 def sampled(key, x):
     one, two = jax.random.split(key)
     return jax.random.gamma(two, x) * one[0]
+
+def mapped(key, x):
+    key, one, two = jax.random.split(key, 3)
+    return key, jax.random.normal(one, x.shape), jax.vmap(drawn)(jax.random.split(two, 16))
+
+def drawn(key):
+    first, second, third = jax.random.split(key, 3)
+    return jax.random.uniform(first, (4,)) + jax.random.normal(third, (4,))
 """
 SPECS = {
+    "mapped": "key, f32[16,4]",
     "draws": "key, f32[64]",
     "twice": "f32[64]",
     "loops": "key, f32[64]",
@@ -104,6 +113,15 @@ def test_each_call_of_a_function_that_jax_lowers_once_has_its_own_line(compiled:
     for path in paths(at_their_calls(after, before), "_threefry_split"):
         caller = "key = moved_on(key)" if path[0].startswith("return") else "return noise(key, x)"
         assert path[1:2] == (caller,)
+
+
+def test_a_function_that_is_lowered_anew_for_a_vmap_is_called_where_it_stands(compiled: dict[str, Artifacts]) -> None:
+    """It was told of a line that nothing called from there: that of the first trace, without a vmap."""
+    after, before = modules(compiled["mapped"])
+    first, split = "key, one, two = jax.random.split(key, 3)", "first, second, third = jax.random.split(key, 3)"
+    around = "return key, jax.random.normal(one, x.shape), jax.vmap(drawn)(jax.random.split(two, 16))"
+    assert {(first,), (split, around), (around,)} == paths(at_their_calls(after, before), "_threefry_split")
+    assert (first, split, around) in paths(after, "_threefry_split")
 
 
 def test_what_a_function_of_jaxs_own_calls_is_called_by_the_line_that_called_that(

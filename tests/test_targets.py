@@ -35,6 +35,12 @@ def test_an_unknown_target_names_the_nearest_or_those_there_are() -> None:
         get("abacus")
 
 
+@pytest.mark.parametrize("several", [["cpu", "h100"], ("cpu",), None])
+def test_several_at_once_are_told_to_be_asked_for_one_by_one(several: object) -> None:
+    with pytest.raises(TypeError, match=r"^target is the name of one, not .+: ask once for each$"):
+        get(several)  # type: ignore[arg-type]
+
+
 def test_figures_have_a_source_and_the_right_magnitude() -> None:
     for target in TARGETS:
         assert target.source

@@ -221,13 +221,14 @@ ATTACHED = {"gpu": "cuda", "tpu": "tpu"}  # names for whatever device of a platf
 def get(name: str) -> Target:
     """The target of that name, in whatever case. Raises TargetError."""
     known = {target.name: target for target in TARGETS}
+    if not isinstance(name, str):  # as in pyproject.toml
+        raise TypeError(f"target is the name of one, not {name!r}: ask once for each")
     if name.lower() in known:
         return known[name.lower()]
     import difflib  # nobody needs it who writes what there is
 
-    names = [*known, *ATTACHED]
-    near = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    near = difflib.get_close_matches(name.lower(), [*known, *ATTACHED], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*known, *ATTACHED])}"
     raise TargetError(f"there is no target {name!r}; {hint}")
 
 

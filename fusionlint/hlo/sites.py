@@ -7,6 +7,7 @@ the line of the first. The program before optimization has the calls apart, and 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from itertools import islice
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.frames import Stack, folded
 
+_NUMBERED = re.compile(r"(_\d+)?(\.\d+)?$")
 _MANY = 20_000  # ways to call functions, in one program: beyond that the stacks stay as they are
 
 
@@ -73,6 +75,7 @@ class _Program:
         self.borrowed: defaultdict[str, set[Stack]] = defaultdict(set)
         for name in before.computations:
             self.borrowed[name].update((*self._borrowed(name), *self._from_before(name)))
+        self._lend_to_other_forms()
         # What calls is printed after what is called.
         for name in before.computations:
             self._lend_to_callers(name)
@@ -125,6 +128,17 @@ class _Program:
             found |= self._lines_that_call(caller, seen)
         return found
 
+    def _lend_to_other_forms(self) -> None:
+        """A function that is lowered anew, for a `vmap` around it, was traced once: what one form of it borrowed, no
+        call of the other has to come from."""
+        called = {name for name, calls in self.calls.items() if any(call for _, call in calls)}
+        lent: defaultdict[str, set[Stack]] = defaultdict(set)
+        for name in called:
+            lent[_traced_as(name)] |= self.borrowed[name]
+        for name in called:
+            own = _traced_as(name)
+            self.borrowed[name] |= {stack for stack in self.stacks[name] & lent[own] if not _names(stack, own)}
+
     def _lend_to_callers(self, name: str) -> None:
         """A function of jax's own that has no lines but the borrowed ones of another that it calls, as `randint` has
         those of `split`, has them from there too: another call of that one has the line."""
@@ -140,6 +154,13 @@ class _Program:
 def _calls(before: hlo.Module, name: str) -> Iterator[tuple[str, Stack | None]]:
     """Who runs a computation, and the stack of the call; None of a loop or a branch, whose steps have all of it."""
     return ((caller, item.stack if item.opcode == "call" else None) for caller, item in before.callers(name))
+
+
+def _traced_as(name: str) -> str:
+    """What the function is called that a computation was lowered from: `split` of `split_5.23`; `closed_call` is what
+    any loop runs."""
+    function = _NUMBERED.sub("", name)
+    return name if function == "closed_call" else function
 
 
 def _names(stack: Stack, name: str) -> bool:

@@ -121,7 +121,7 @@ def _is_of_known_length(op_name: str, computation: str, module: hlo.Module) -> b
 
 
 def _is_small_step(place: Place, source: Source) -> bool:
-    return place in _steps(source.project) and is_small(source.project, place)
+    return place in _steps(source.project) and is_small(source.project, place, is_step=True)
 
 
 def _moves_a_generator(step: Place, source: Source) -> bool:

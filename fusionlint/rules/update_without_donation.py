@@ -20,7 +20,7 @@ from fusionlint.patterns.dispatch.handed_out import (
     is_method,
     is_replaced,
 )
-from fusionlint.patterns.dispatch.host import is_short
+from fusionlint.patterns.dispatch.host import is_repeated
 from fusionlint.patterns.dispatch.jit import asks, trains
 from fusionlint.patterns.donation.advice import (
     TWICE,
@@ -271,9 +271,8 @@ def _is_hot(call: cst.Call, source: Source) -> bool:
     """Whether the call is made again and again from Python; in a trace it is inlined, and donates nothing."""
     if source.context(call) == "traced" or is_in_a_method_handed_on(call, source):
         return False
-    loop = source.loop(call)
-    if isinstance(loop, cst.For | cst.While):
-        return not is_short(loop, source)
+    if isinstance(source.loop(call), cst.For | cst.While):
+        return is_repeated(call, source)
     return is_run_often(call, source)
 
 

@@ -147,3 +147,13 @@ def walk(x, key, n):
 """
     assert lines(tmp_path / "a", walk=code.format(line="n = jax.lax.cond(x[0] > 0, lambda: 0, lambda: n)")) == []
     assert lines(tmp_path / "b", walk=code.format(line="n = 2 * n")) == [("walk", 6)]
+
+
+def test_a_norm_is_no_large_step(tmp_path: Path) -> None:
+    """It is a sum and a root, unlike what else jax.numpy.linalg has."""
+    walk = WALK.replace("return (x +", "far = jnp.linalg.norm(x)\n    return (x + far *").replace(
+        "jax\n", "jax, jax.numpy as jnp\n"
+    )
+    walk += "\ndef walk(x, key):\n    return jax.lax.scan(lambda c, _: step(1.0, c, _), (x, key), None, length=9)\n"
+    assert lines(tmp_path, walk=walk) == [("walk", 5)]
+    assert lines(tmp_path / "other", walk=walk.replace("norm(x)", "det(x)")) == []

@@ -1254,3 +1254,28 @@ def test_a_decorated_method_donates_by_numbers_of_its_own() -> None:
         """
     assert advice(code.format(donated=2)).startswith("donate_argnums=1, and not `batch`")
     assert not findings(code.format(donated=1))
+
+
+@pytest.mark.parametrize(
+    ("around", "inner", "is_repeated"),
+    [
+        ("range(1000)", "range(4)", True),
+        ("range(10)", "range(4)", True),
+        ("batches", "range(2)", True),
+        ("range(2)", "range(4)", False),
+        ("[0]", "range(4)", False),
+    ],
+)
+def test_a_few_steps_in_each_of_many_turns_are_many(around: str, inner: str, is_repeated: bool) -> None:
+    """As of the epochs of PPO."""
+    code = f"""
+        step = jax.jit(_step)
+
+        def train(params, batches, optimizer):
+            state = TrainState.create(apply_fn=None, params=params, tx=optimizer)
+            for turn in {around}:
+                for epoch in {inner}:
+                    state = step(state, batches[turn])
+            return state
+        """
+    assert bool(findings(code)) is is_repeated

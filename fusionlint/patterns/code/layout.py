@@ -170,7 +170,12 @@ def _hang(line: str, behind: str) -> str:
 
 def width(source: Source) -> int:
     """How long lines may be: as the longest of a long file are, but for a few beyond what most formatters leave."""
-    lines = source.pieces.lines
+    return _width(source.pieces)
+
+
+@lru_cache(maxsize=1)
+def _width(pieces: Pieces) -> int:
+    lines = pieces.lines
     if len(lines) < _MANY:
         return _WIDE
     lengths = [len(line.rstrip()) for line in lines if not _TEXT.search(line)]

@@ -46,15 +46,32 @@ _SOLVES = regex(r"(^|[._])(solve|minimi[sz]e|optimi[sz]e|search|fit)r?(_|$)|_sol
 def is_short(loop: Loop, source: Source, most: int = MOST_OF_FEW) -> bool:
     """Whether the loop is seen to run `most` times at most: `range(3)`, or `range(n)` of a parameter `n=3`; or once,
     `[5.0]`."""
+    count = _count(loop, source)
+    return count is not None and count <= most
+
+
+def is_repeated(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the loops around `node`, together, are not seen to run it a few times only: of `range(4)` in
+    `range(100)` the outer one does."""
+    times, loop = 1, source.loop(node)
+    while isinstance(loop, cst.For | cst.While):
+        count = _count(loop, source)
+        if count is None:
+            return True
+        times, loop = times * count, source.loop(loop)
+    return times > MOST_OF_FEW
+
+
+def _count(loop: Loop, source: Source) -> int | None:
     if runs_once(loop):
-        return True
+        return 1
     if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
-        return False
+        return None
     match loop.iter.args:
         case [cst.Arg(value=value)] if source.calls(loop.iter, "range"):
             count = as_given(value, source)
-            return isinstance(count, cst.Integer) and count.evaluated_value <= most
-    return False
+            return count.evaluated_value if isinstance(count, cst.Integer) else None
+    return None
 
 
 def runs_once(loop: Loop) -> bool:

@@ -5,6 +5,8 @@ In: an expression of a Source. Unknown is no float.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
 
 from fusionlint.lazily import regex
@@ -12,6 +14,7 @@ from fusionlint.patterns.code.at import is_fresh
 from fusionlint.patterns.code.calls import said_dtype
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.values.masks import is_mask
+from fusionlint.source.pieces import Pieces
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -34,7 +37,12 @@ _NEW = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty")
 
 def are_all_alike(source: Source) -> bool:
     """Whether the file speaks of no floats but those of jax's own width: arithmetic leaves them as wide as they are."""
-    return not any(_OTHERS.search(line) for line in source.pieces.lines)
+    return _are_all_alike(source.pieces)
+
+
+@lru_cache(maxsize=1)  # of a file with a fix in every function it is asked as often
+def _are_all_alike(pieces: Pieces) -> bool:
+    return not any(_OTHERS.search(line) for line in pieces.lines)
 
 
 def is_float(value: cst.CSTNode | None, source: Source, depth: int = _DEPTH) -> bool:
