@@ -148,10 +148,13 @@ for i in range(10_000):
     state = train_step(state, jnp.ones(8))
 """
 POPULATION = """
+def add_noise(many, key):
+    return many + jax.random.normal(key, many.shape)
+
 def main(training_state, run_episode, keys):
     @jax.jit
     def update(training_state, key):
-        many = {many}
+        many = add_noise({many}, key)
         scores = run_episode(many, key)
         return training_state + jax.grad(lambda p: jnp.sum(p * scores))(training_state)
 
@@ -261,6 +264,21 @@ def test_who_maps_an_interpolation_hands_it_all_points_at_once() -> None:
             "solve-for-cholesky",
             "return jnp.linalg.solve(x.T @ x + jnp.eye(4) * damping, x.T @ y)",
             'return jax.scipy.linalg.solve(x.T @ x + jnp.eye(4) * damping, x.T @ y, assume_a="pos")',
+        ),
+        (
+            "dynamic-program-without-unroll",
+            "def step(of_the_state_before, a_matrix_and_what_is_seen):\n"
+            "    return a_matrix_and_what_is_seen @ of_the_state_before, of_the_state_before\n"
+            "return lax.scan(step, y, x)[1]",
+            "def step(of_the_state_before, a_matrix_and_what_is_seen):\n"
+            "    return a_matrix_and_what_is_seen @ of_the_state_before, of_the_state_before\n"
+            'return lax.scan(step, y, x, unroll=4 if jax.default_backend() != "cpu" else 1)[1]',
+        ),
+        (
+            "default-searchsorted",
+            "return damping * jnp.searchsorted(x[:, 0] * jnp.exp(damping), y[0, :] + jnp.sin(damping), side='left')",
+            "return damping * jnp.searchsorted(\n    x[:, 0] * jnp.exp(damping),\n    y[0, :] + jnp.sin(damping),\n"
+            "    side='left',\n    method='scan_unrolled',\n)",
         ),
     ],
 )
