@@ -291,6 +291,20 @@ def test_a_fix_reads_as_one_would_write_it(rule: str, line: str, fixed: str) -> 
     assert apply(HEAD + function(line), found.suggestion.edits) == HEAD + function(fixed)
 
 
+def test_a_number_that_is_read_often_gets_a_name() -> None:
+    body = "    i = jnp.argmin(x)\n    return jnp.where(jnp.isinf(x[i]), -1, x[i]), jnp.where(x[i] < 0, -1, y[i])\n"
+    code = f"{HEAD}@jax.jit\ndef f(x, y):\n{body}"
+    found = list(check_text(code.encode(), "m.py", Scope(("argmax-then-pick",))))
+    assert len(found) == 3
+    assert len({one.suggestion.edits for one in found if one.suggestion is not None}) == 1
+    assert found[0].suggestion is not None
+    fixed = apply(code, found[0].suggestion.edits)
+    assert fixed.endswith(
+        "    x_min = jnp.min(x)\n    i = jnp.argmin(x)\n"
+        "    return jnp.where(jnp.isinf(x_min), -1, x_min), jnp.where(x_min < 0, -1, y[i])\n"
+    )
+
+
 def test_what_stands_in_no_class_is_no_layer() -> None:
     code = "def added(x, s):\n    return jnp.concatenate([x[:, :1], jnp.logaddexp(x[:, 1:], s)], axis=-1)\n"
     assert findings("arithmetic-by-concat", code)
