@@ -9,12 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import at_write, constant, elements
+from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.found_and_picked import is_picked
-from fusionlint.patterns.operations.picked import picks, taken_off
+from fusionlint.patterns.operations.picked import Pick, picks, taken_off
 from fusionlint.patterns.runs.beside_scans import is_given_by_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
@@ -32,6 +33,8 @@ rule = Rule(__name__, harm="fusion")
 _PLACES = ("jax.numpy.argmax", "jax.numpy.argmin")
 _LOOPS = ("jax.lax.map", "jax.lax.scan", "jax.lax.while_loop", "jax.lax.fori_loop")
 _LONG = 40
+# Written out so often a reduction wants a name.
+_SEVERAL = 3
 # The page's pair about an array that is there already.
 _THERE = 1
 
@@ -59,6 +62,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
         return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
     shown = brief(source.code(array), _LONG, "an array")
+    once = _named_once(node, found, source, is_kept=is_kept) if len(found) >= _SEVERAL else ()
     for pick in found:
         off = taken_off(pick, along, source) if pick.is_kept else None
         text = _reduced(node, array, axis, source, is_kept=is_kept or (pick.is_kept and off is None))
@@ -69,7 +73,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
             pick.node,
             f"{message}, for the value that a reduction has at hand",
             write=text,
-            edits=_edits(pick.node if off is None else off, text, source),
+            edits=once or _edits(pick.node if off is None else off, text, source),
             pair=_THERE if is_there else 0,
         )
 
@@ -137,6 +141,20 @@ def _edits(pick: cst.BaseExpression, text: str, source: Source) -> tuple[Edit, .
     if source.has_comment(pick):
         return ()
     return (source.replace(pick, text), *left_unused(pick, text, source))
+
+
+def _named_once(node: cst.Call, found: list[Pick], source: Source, *, is_kept: bool) -> tuple[Edit, ...]:
+    """The edits for all of several reads of one number, which gets a name before it is searched for."""
+    array, axis = argument(node, 0, "a"), argument(node, 1, "axis")
+    if not isinstance(array, cst.Name) or any(pick.is_kept or source.has_comment(pick.node) for pick in found):
+        return ()
+    if len(source.readers(node)) <= len(found):
+        return ()  # nothing else reads the place, which is left unused
+    name = free_name(f"{array.value}_{'max' if source.calls(node, _PLACES[0]) else 'min'}", node, source)
+    line = line_before(node, f"{name} = {_reduced(node, array, axis, source, is_kept=is_kept)}", source)
+    if line is None or any(source.function(pick.node) is not source.function(node) for pick in found):
+        return ()
+    return (line, *(source.replace(pick.node, name) for pick in found))
 
 
 def _reduced(

@@ -11,7 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
-from fusionlint.patterns.code.layout import added, quoted
+from fusionlint.patterns.code.layout import quoted, with_one_more
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
@@ -300,4 +300,4 @@ def _is_for_numpy(node: cst.Call, source: Source) -> bool:
 
 
 def _edits(node: cst.Call, source: Source) -> tuple[Edit, ...]:
-    return () if holds_comment(node) else (added(node, quoted(UNROLLED, source), source),)
+    return () if holds_comment(node) else (with_one_more(node, quoted(UNROLLED, source), source),)

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.code.functions import definitions
-from fusionlint.patterns.code.layout import added
+from fusionlint.patterns.code.layout import with_one_more
 from fusionlint.patterns.compiled.recurrence import small_turn
 from fusionlint.patterns.loops.counted_steps import MOST_TOGETHER, stores_nothing, times_repeated, together
 from fusionlint.patterns.loops.step import except_on_cpu, is_elementwise_step
@@ -87,7 +87,7 @@ def repeated_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
             f"each of {times} steps is a few elementwise operations, in kernels of their own",
             pair=_REPEATED if unroll == "True" else _OFTEN,
             write=f"`unroll={unroll}`: {'all' if unroll == 'True' else 'so many'} of them fuse into one kernel",
-            edits=(added(node, f"unroll={unroll}", source),),
+            edits=(with_one_more(node, f"unroll={unroll}", source),),
         )
 
 

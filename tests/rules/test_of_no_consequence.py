@@ -148,10 +148,13 @@ for i in range(10_000):
     state = train_step(state, jnp.ones(8))
 """
 POPULATION = """
+def add_noise(many, key):
+    return many + jax.random.normal(key, many.shape)
+
 def main(training_state, run_episode, keys):
     @jax.jit
     def update(training_state, key):
-        many = {many}
+        many = add_noise({many}, key)
         scores = run_episode(many, key)
         return training_state + jax.grad(lambda p: jnp.sum(p * scores))(training_state)
 
@@ -262,6 +265,21 @@ def test_who_maps_an_interpolation_hands_it_all_points_at_once() -> None:
             "return jnp.linalg.solve(x.T @ x + jnp.eye(4) * damping, x.T @ y)",
             'return jax.scipy.linalg.solve(x.T @ x + jnp.eye(4) * damping, x.T @ y, assume_a="pos")',
         ),
+        (
+            "dynamic-program-without-unroll",
+            "def step(of_the_state_before, a_matrix_and_what_is_seen):\n"
+            "    return a_matrix_and_what_is_seen @ of_the_state_before, of_the_state_before\n"
+            "return lax.scan(step, y, x)[1]",
+            "def step(of_the_state_before, a_matrix_and_what_is_seen):\n"
+            "    return a_matrix_and_what_is_seen @ of_the_state_before, of_the_state_before\n"
+            'return lax.scan(step, y, x, unroll=4 if jax.default_backend() != "cpu" else 1)[1]',
+        ),
+        (
+            "default-searchsorted",
+            "return damping * jnp.searchsorted(x[:, 0] * jnp.exp(damping), y[0, :] + jnp.sin(damping), side='left')",
+            "return damping * jnp.searchsorted(\n    x[:, 0] * jnp.exp(damping),\n    y[0, :] + jnp.sin(damping),\n"
+            "    side='left',\n    method='scan_unrolled',\n)",
+        ),
     ],
 )
 def test_a_fix_reads_as_one_would_write_it(rule: str, line: str, fixed: str) -> None:
@@ -271,6 +289,20 @@ def test_a_fix_reads_as_one_would_write_it(rule: str, line: str, fixed: str) -> 
     (found,) = findings(rule, function(line))
     assert found.suggestion is not None
     assert apply(HEAD + function(line), found.suggestion.edits) == HEAD + function(fixed)
+
+
+def test_a_number_that_is_read_often_gets_a_name() -> None:
+    body = "    i = jnp.argmin(x)\n    return jnp.where(jnp.isinf(x[i]), -1, x[i]), jnp.where(x[i] < 0, -1, y[i])\n"
+    code = f"{HEAD}@jax.jit\ndef f(x, y):\n{body}"
+    found = list(check_text(code.encode(), "m.py", Scope(("argmax-then-pick",))))
+    assert len(found) == 3
+    assert len({one.suggestion.edits for one in found if one.suggestion is not None}) == 1
+    assert found[0].suggestion is not None
+    fixed = apply(code, found[0].suggestion.edits)
+    assert fixed.endswith(
+        "    x_min = jnp.min(x)\n    i = jnp.argmin(x)\n"
+        "    return jnp.where(jnp.isinf(x_min), -1, x_min), jnp.where(x_min < 0, -1, y[i])\n"
+    )
 
 
 def test_what_stands_in_no_class_is_no_layer() -> None:

@@ -16,6 +16,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.broken import Lines, Stands, in_one_line
 from fusionlint.source.pieces import Pieces
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import holds_comment
 
 # Formatters break lines at 79 to 120 characters: what is longer than this few would leave.
 # A long file shows how long its own are, but for those of texts and comments, and one in so many that was let pass.
@@ -63,6 +64,16 @@ def added(call: cst.Call, text: str, source: Source, *, last: str | None = None)
     before = line[: where.column - 1]
     between = f",{end_of(line)}{before}" if not before.strip() and "#" not in rest else ", "
     return source.replace(behind, f"{source.code(behind) if last is None else last}{between}{text}")
+
+
+def with_one_more(call: cst.Call, text: str, source: Source) -> Edit:
+    """The same, where nothing else in the call is edited: arguments of one line that it would make too long get lines
+    of their own."""
+    first, last = source.location(call.args[0]), source.location(call.args[-1])
+    is_long = len(source.line(first.line).rstrip()) + len(f", {text}") > width(source)
+    if not is_long or last.end_line > first.line or holds_comment(call):
+        return added(call, text, source)
+    return in_place_of(call, Called(source.code(call.func), [*map(source.code, call.args), text]), source)
 
 
 def quoted(text: str, source: Source) -> str:

@@ -14,7 +14,7 @@ from fusionlint.patterns.code.at import constant, inside, is_none
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.imports import imported
-from fusionlint.patterns.code.layout import added, quoted
+from fusionlint.patterns.code.layout import quoted, with_one_more
 from fusionlint.patterns.loops.step import Step, step_over_rows
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import bodies_of
@@ -43,7 +43,7 @@ class Rolled(NamedTuple):
         unroll = quoted(unroll, source)
         if self.given is not None:
             return (*jax.edits, source.replace(self.given, unroll))
-        return (*jax.edits, added(self.scan, f"unroll={unroll}", source))
+        return (*jax.edits, with_one_more(self.scan, f"unroll={unroll}", source))
 
 
 def rolled(scan: cst.Call, source: Source) -> Rolled | None:
