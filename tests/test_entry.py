@@ -184,6 +184,8 @@ def test_what_does_not_parse_is_said_with_a_place(text: str) -> None:
         ("step", "names no function: write package.module:function or path/file.py:function"),
         ("f(f32[3])", "names no function"),
         ("dir/file:step", "is not a Python file: write path/file.py:step"),
+        ("train.ipynb:step(f32[8])", "`train.ipynb` is a notebook: ask in a cell of it, fusionlint.explain(step, ...)"),
+        ("dir/train.ipynb:step", "is a notebook: ask in a cell of it, fusionlint.explain(step, ...)"),
         ("pkg.mod:", "write package.module:function"),
         ("pkg mod:step", "write package.module:function"),
         ("", "names no function"),

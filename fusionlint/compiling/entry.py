@@ -130,7 +130,7 @@ def _over(axes: Sequence[str]) -> str:
 def parse_spec(text: str) -> Entry:
     """Read a SPEC. Raises EntryError."""
     found = _SPEC.fullmatch(text.rstrip())
-    if found is None:
+    if found is None or found["module"].strip().endswith(".ipynb"):
         raise EntryError(_why_no_spec(text))
     rest = found["rest"]
     if rest is None:
@@ -167,6 +167,8 @@ def _why_no_spec(text: str) -> str:
     if ":" not in head:
         return f"`{text}` names no function: write package.module:function or path/file.py:function"
     module, _, function = head.rpartition(":")
+    if module.endswith(".ipynb"):
+        return f"`{module}` is a notebook: ask in a cell of it, fusionlint.explain({function or 'function'}, ...)"
     if "/" in module or "\\" in module:
         return f"`{module}` is not a Python file: write path/file.py:{function or 'function'}"
     return f"cannot read `{text}`: write package.module:function, or package.module:function(f32[8,128], n=8)"

@@ -12,7 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
-from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_short, yields
+from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_repeated, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
 from fusionlint.patterns.dispatch.read_later import read_later
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
@@ -55,7 +55,7 @@ _FILES = regex(r"(^|\.)(open|File|ZipFile)$")
 @rule.source("For", "While", where="host", when=dispatching_in_a_loop)
 def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     """The first read of what the loop's compiled calls return that nothing in the loop needs."""
-    if is_short(loop, source) or _is_now_and_then(loop, source):
+    if not is_repeated(loop.body, source) or _is_now_and_then(loop, source):
         return
     # What is written out, a setting, or what a dict holds, is short.
     if isinstance(loop, cst.For) and (

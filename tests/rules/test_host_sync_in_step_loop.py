@@ -177,3 +177,10 @@ def test_turns_that_are_no_steps_are_not_called_so(body: str, said: str) -> None
     assert found.message.endswith(f"the next {said}")
     assert found.suggestion is not None
     assert ("jax.vmap" in found.suggestion.text) is (said == "call")
+
+
+@pytest.mark.parametrize(("around", "waits"), [("b", [4]), ("range(10)", [4]), ("range(2)", [])])
+def test_a_few_steps_in_each_of_many_turns_are_many(around: str, waits: list[int]) -> None:
+    """As of the minibatches of PPO."""
+    body = f"for x in {around}:\n    for i in range(4):\n        state, y = step(state, x)\n        c.append(float(y))"
+    assert lines(body) == waits
