@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
+from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_static, is_whole, place_of
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.writes.chain import chain
-from fusionlint.patterns.writes.chosen import Chosen, choices_of_one_place, chosen, chosen_chain, is_last_choice
+from fusionlint.patterns.writes.chosen import (
+    Chosen,
+    both_written,
+    choices_of_one_place,
+    chosen,
+    chosen_chain,
+    is_last_choice,
+)
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
-# The page's pairs: writes to several places, and all to one.
-_PLACES, _ONE_PLACE = range(2)
+# The page's pairs: writes to several places, all to one, and one of two.
+_PLACES, _ONE_PLACE, _BOTH = range(3)
 
 
 @rule.source("Call", calls=WRITES)
@@ -75,6 +82,37 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
+@rule.source("Call", calls=WRITES)
+def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The first side of a choice between two writes of one array, at places that only the run knows: under a vmap each
+    is a scatter. One that is known is a choice of elements to XLA."""
+    write = _write(node, source)
+    both = both_written(write, source) if write is not None else None
+    if both is None or is_concrete(node, source):
+        return
+    if not (under_vmap(node, source) or in_environment(node, source)):
+        return  # each write is part of the choice's kernel
+    sides = both.first, both.second
+    if not all(one.method == "set" and _is_of_places(one) for side in sides for one in side):
+        return
+    if not all(any(not all(map(is_static, one.index)) for one in side) for side in sides):
+        return
+    jnp, name = source.alias("jax.numpy") or "jnp", both.array.value
+    (first, *_), (second, *_) = sides
+    is_one_place = place_of(first, source) == place_of(second, source)
+    place = place_of(first, source) if is_one_place else f"{jnp}.where(p, i, j)"
+    is_one_write = len(both.first) == len(both.second) == 1
+    yield source.finding(
+        both.choice,
+        f"`{name}` is written in two ways, and all of one or of the other is taken",
+        write=f"{name}.at[{place}].set(value), once, with the choice made of the value alone"
+        if is_one_place and is_one_write
+        else f"the choice made of places and values: `{name}.at[{jnp}.where(p, i, j)].set({jnp}.where(p, v, w))`; what "
+        'one side alone writes lies outside for the other, and mode="drop"',
+        pair=_BOTH,
+    )
+
+
 @rule.barrier
 def chosen_whole_write_after_write(barrier: Barrier, module: hlo.Module) -> str | None:
     """The array between two writes of which each is there only if its condition holds."""
@@ -96,6 +134,11 @@ def _write(node: cst.Call, source: Source) -> Write | None:
     write = at_write(node)
     is_told = write is not None and source.is_traced(node)
     return write if is_told and not is_for_a_picture(source.project, source.place(node)) else None
+
+
+def _is_of_places(write: Write) -> bool:
+    """Whether a write is to one place of each axis that it names: no part, no mask."""
+    return not any(isinstance(part, cst.Slice | cst.Comparison) or is_whole(part) for part in write.index)
 
 
 def _reads_another(one: Chosen, source: Source) -> bool:

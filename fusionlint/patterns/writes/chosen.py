@@ -1,10 +1,12 @@
-"""Writes that a condition lets through: `x = jnp.where(p, x.at[i].set(v), x)`, and the same by a select or a cond.
+"""Writes that a condition lets through: `x = jnp.where(p, x.at[i].set(v), x)`, and the same by a select or a cond; also
+a choice between two writes.
 
 In: a write of a Source. Out: the choice that it is one side of, and the choices before it on the same array.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -129,6 +131,40 @@ def choices_of_one_place(write: Write, source: Source) -> list[cst.Call]:
         found.append(again.call)
         other = again.other
     return found[::-1] if len(found) > 1 and _stored(other, found[-1], source) is stored else []
+
+
+class BothWritten(NamedTuple):
+    """A choice between an array written in one way and the same array written in another, each a chain of writes."""
+
+    choice: cst.Call
+    array: cst.Name
+    first: tuple[Write, ...]
+    second: tuple[Write, ...]
+
+
+def both_written(write: Write, source: Source) -> BothWritten | None:
+    """The choice between two writes of one array, of which `write` is the first: `where(p, x.at[i].set(v),
+    x.at[j].set(w))`."""
+    choice = source.handed_to(write.call)
+    if choice is None or not source.calls(choice, *CHOICES) or len(choice.args) != 3:
+        return None
+    one, other = (arg.value for arg in choice.args[1:])
+    second = at_write(other)
+    if write.call is not one or second is None:
+        return None
+    array, again = root(write), root(second)
+    if not isinstance(array, cst.Name) or not isinstance(again, cst.Name) or array.value != again.value:
+        return None
+    if _stored(array, choice, source) is not _stored(again, choice, source):
+        return None
+    return BothWritten(choice, array, tuple(_nested(write)), tuple(_nested(second)))
+
+
+def _nested(write: Write | None) -> Iterator[Write]:
+    """A write, and those that it is made on top of in the same expression, last to first."""
+    while write is not None:
+        yield write
+        write = at_write(write.array)
 
 
 class _Written(NamedTuple):
