@@ -22,7 +22,6 @@ from fusionlint.source.walk import dotted
 _COUNT = regex(r"^_?(n|num|size|len|length|count|capacity|n_\w+|num_\w+|\w+_(dim|size|len|length|count))$")
 _WHOLE = frozenset(("int", "int32", "jax.numpy.int32", "numpy.int32"))
 _OF_KEYS = frozenset(("split", "fold_in", "clone", "key", "PRNGKey", "key_data", "wrap_key_data"))
-_SIMPLE = (cst.Name, cst.Attribute, cst.Integer)
 # What is asked of arrays alone.
 _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "at", "astype", "reshape", "ravel", "flatten", "T"))
 
@@ -80,7 +79,7 @@ def _start_of(among: cst.BaseExpression, source: Source) -> str | None:
     if not isinstance(among, cst.Call) or not source.calls(among, *RANGES) or not has_only(among, 2):
         return None
     match among.args:
-        case [cst.Arg(value=start), cst.Arg()] if isinstance(start, _SIMPLE):
+        case [cst.Arg(value=cst.Name() | cst.Attribute() | cst.Integer() as start), cst.Arg()]:
             return source.code(start)
     return None
 
