@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_static, is_whole, place_of
+from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.writes.chain import chain
 from fusionlint.patterns.writes.chosen import (
     Chosen,
@@ -95,7 +96,8 @@ def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
     sides = both.first, both.second
     if not all(one.method == "set" and _is_of_places(one) for side in sides for one in side):
         return
-    if not all(any(not all(map(is_static, one.index)) for one in side) for side in sides):
+    reader = Reader(source, frozenset())
+    if any(all(reader.is_known(part, DEPTH) for one in side for part in one.index) for side in sides):
         return
     jnp, name = source.alias("jax.numpy") or "jnp", both.array.value
     (first, *_), (second, *_) = sides

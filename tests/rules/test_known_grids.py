@@ -59,3 +59,12 @@ def test_what_a_function_makes_of_what_is_known_is_folded(made: str, found: list
 
 def test_arrays_of_places_are_scatters_known_or_not() -> None:
     assert lines("return jnp.tanh(grid.at[..., Params.GAS].set(first).at[..., Params.DUST].set(last))") == [1]
+
+
+@pytest.mark.parametrize(("end", "found"), [("params.width - 1", 0), ("params.column", 1)])
+def test_a_choice_between_writes_at_known_places_is_one_of_elements(end: str, found: int) -> None:
+    """As above: what stands there is one kernel under a vmap already."""
+    first, last = (f"grid.at[1, {end}].set({one}).at[7, {end}].set({other})" for one, other in ("ab", "ba"))
+    body = f"    a, b = first, last\n    return jax.lax.select(row > 0, {first}, {last})\n"
+    code = f"{HEAD}{body}\nbatched = jax.vmap(turned, in_axes=(None, 0, 0, 0, 0))\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("chosen-at-set",)))) == found
