@@ -21,7 +21,7 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.writes.by_ones import BY_ONES, has_three_axes, is_at_an_end
-from fusionlint.patterns.writes.chain import chain, is_last, is_never_read, root
+from fusionlint.patterns.writes.chain import chain, is_last, is_only_written, root
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.rule import Rule
@@ -62,7 +62,7 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         return
     if source.in_loop(node) or is_folded([write], source) or is_set_up([write], source):
         return
-    if is_never_read(root(write), source) or is_of_numpy(root(write), source):
+    if is_only_written(root(write), source) or is_of_numpy(root(write), source):
         return
     if is_concrete(node, source) or is_taken_to_the_host(node, source):
         return

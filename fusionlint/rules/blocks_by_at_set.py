@@ -19,7 +19,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
-from fusionlint.patterns.writes.chain import is_never_read, path, root
+from fusionlint.patterns.writes.chain import is_only_written, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_set_up
 from fusionlint.patterns.writes.fused import are_columns, axis_of, is_last_of_three, is_worked_on_alone
@@ -61,7 +61,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
         return
-    if is_never_read(root(writes[0]), source) or is_for_numpy(node, source):
+    if is_only_written(root(writes[0]), source) or is_for_numpy(node, source):
         return
     if is_for_a_picture(source.project, source.place(node)) or is_made_for_a_loop(node, source):
         return

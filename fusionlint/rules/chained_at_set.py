@@ -31,7 +31,7 @@ from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_deco
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
-from fusionlint.patterns.runs.pictured import is_for_pictures
+from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.writes.advice import ELEMENTS, FUSED, advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
@@ -43,7 +43,7 @@ from fusionlint.patterns.writes.beside import (
 )
 from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
 from fusionlint.patterns.writes.carried import are_layers_of_a_carry
-from fusionlint.patterns.writes.chain import is_columns, is_never_read, path, root
+from fusionlint.patterns.writes.chain import is_columns, is_only_written, path, root
 from fusionlint.patterns.writes.chain_fix import of_chain
 from fusionlint.patterns.writes.entries import are_entries
 from fusionlint.patterns.writes.firsts import are_few_firsts
@@ -110,7 +110,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if len(writes) < 2 or not could_be_one(writes, source) or is_set_up(writes, source):
         return
     array = root(writes[0])
-    if is_set_and_added(writes, source) or is_never_read(array, source) or is_of_numpy(array, source):
+    if is_set_and_added(writes, source) or is_only_written(array, source) or is_of_numpy(array, source):
         return
     if _is_told_elsewhere(writes, source) or are_ones_within_a_kernel(writes, source):
         return
@@ -151,7 +151,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_blocks_of_a_loop(found, node, source) or is_concrete(node, source) or _DEVICES.search(source.code(node.iter)):
         return
-    if all(is_folded([write], source) or is_never_read(root(write), source) for write in found.writes):
+    if all(is_folded([write], source) or is_only_written(root(write), source) for write in found.writes):
         return
     if all(is_counted_out(write, node, source) for write in found.writes) or are_layers_of_a_carry(found, node, source):
         return
@@ -161,7 +161,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         is_ragged(found, node, source)
         or is_in_order(found, node, source)
         or is_for_a_picture(source.project, source.place(node))
-        or is_for_pictures(source.project, source.place(node))
+        or is_asked_for_by_pictures(source.project, source.place(node))
     ):
         return
     if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):

@@ -12,7 +12,7 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
-from fusionlint.patterns.writes.chain import is_never_read, root
+from fusionlint.patterns.writes.chain import is_only_written, root
 from fusionlint.patterns.writes.loop import recurrent
 from fusionlint.patterns.writes.recurrence_fix import of_recurrence
 from fusionlint.rule import Rule
@@ -28,7 +28,7 @@ def rows_of_rows(node: cst.For, source: Source) -> Iterator[Finding]:
     if found is None or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
     arrays = [root(write) for write in found.writes]
-    if any(is_never_read(array, source) or is_of_numpy(array, source) for array in arrays):
+    if any(is_only_written(array, source) or is_of_numpy(array, source) for array in arrays):
         return
     if any(write.method != "set" or is_taken_to_the_host(write.call, source) for write in found.writes):
         return

@@ -17,7 +17,7 @@ _PICTURES = regex(r"(^|\.)_?(plot|visuali[sz]e|draw|show|animate)(_|s?(\.|$))")
 _DEPTH = 3
 
 
-def is_for_pictures(project: Project, place: Place, depth: int = _DEPTH) -> bool:
+def is_asked_for_by_pictures(project: Project, place: Place, depth: int = _DEPTH) -> bool:
     """Whether something calls the function at `place`, and whatever does is called as pictures are, or is itself there
     for those alone."""
     if not place.scope or is_observed(project, place):
@@ -27,4 +27,4 @@ def is_for_pictures(project: Project, place: Place, depth: int = _DEPTH) -> bool
     others = {caller for caller in callers - pictures if not is_idle(project, caller)}
     if others and not depth:
         return False
-    return bool(pictures | others) and all(is_for_pictures(project, caller, depth - 1) for caller in others)
+    return bool(pictures | others) and all(is_asked_for_by_pictures(project, caller, depth - 1) for caller in others)

@@ -76,7 +76,7 @@ def is_element(read: cst.Name, source: Source) -> bool:
     return is_about(read, source)
 
 
-def is_never_read(array: cst.BaseExpression, source: Source) -> bool:
+def is_only_written(array: cst.BaseExpression, source: Source) -> bool:
     """Whether a variable of a function goes on from write to write and nowhere else: XLA drops it, writes and all."""
     if not isinstance(array, cst.Name) or source.function(array) is None:
         return False
