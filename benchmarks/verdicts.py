@@ -62,6 +62,12 @@ variational_sampling_methods 8, simformer 7, emevo 12), and of the 80 that are w
 dead, or is tiny beside the work around it.
 Round 50 drew 80 in thirteen others, after what round 49 called wrong was mended: 54 are right (circulax 9 of 20,
 somax 20, infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop of two turns.
+Round 51 read what nobody had read in 39 well-known packages of those 306 (all of it in JaxMARL, pgx, Craftax,
+jumanji, xland-minigrid, mujoco_playground and Stoix, 130 at random in the others), for three readers: 300 of 361 are
+right, 83 % (JaxMARL 61 of 83, of which ten wrong ones stand in files that cannot be imported; Craftax and jumanji 62
+of 67, pgx 27 of 28); 40 of the 61 that are wrong are of code that runs once or is dead, or is tiny beside the work
+around it. Round 52 read 140 in 43 small projects that nobody had seen, at most four in each, for a fourth reader: 104
+are right, 74 %.
 
 {tables}
 """
