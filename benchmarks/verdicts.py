@@ -67,7 +67,8 @@ jumanji, xland-minigrid, mujoco_playground and Stoix, 130 at random in the other
 right, 83 % (JaxMARL 61 of 83, of which ten wrong ones stand in files that cannot be imported; Craftax and jumanji 62
 of 67, pgx 27 of 28); 40 of the 61 that are wrong are of code that runs once or is dead, or is tiny beside the work
 around it. Round 52 read 140 in 43 small projects that nobody had seen, at most four in each, for a fourth reader: 104
-are right, 74 %.
+are right, 74 %. After what they called wrong was mended all 404 right ones are still found, and 42 of the 97 others,
+16 of these with another advice.
 
 {tables}
 """
