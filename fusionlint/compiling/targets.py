@@ -227,8 +227,9 @@ def get(name: str) -> Target:
         return known[name.lower()]
     import difflib  # nobody needs it who writes what there is
 
-    near = difflib.get_close_matches(name.lower(), [*known, *ATTACHED], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join([*known, *ATTACHED])}"
+    names = [*known, *ATTACHED]
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
     raise TargetError(f"there is no target {name!r}; {hint}")
 
 

@@ -152,7 +152,7 @@ def named_nowhere(project: Project) -> frozenset[Place]:
     as a part of anything. Whatever is decorated, but for a jit, the decorator may keep."""
     project.log.asked.update(((EVERYWHERE, NAMED), (EVERYWHERE, DECORATORS)))
     raws = [facts.raw for facts in project.files.values()]
-    named = {name for raw in raws for name in raw.attributes}
+    named = {*named_as_parts(project)}
     imported = {target for raw in raws for target in raw.imports()}
     named.update(map(last_name, imported))
     modules = {last_name(target.rpartition(".")[0]) for target in imported} | named

@@ -11,6 +11,19 @@ import pytest
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
+MEETINGS = """
+@jax.jit
+def step(state, pairs):
+    def met(i, val):
+        seen, pairs = val
+        seen = seen.at[pairs[i, 0], pairs[i, 1]].set(1)
+        seen = seen.at[pairs[i, 1], pairs[i, 0]].set(1)
+        return seen, pairs
+
+    seen, _ = jax.lax.fori_loop(0, 5, met, (jnp.zeros((8, 8)), pairs))
+    return state
+"""
+
 
 class Case(NamedTuple):
     """Code that a rule says nothing of, and what makes it a case."""
@@ -144,35 +157,13 @@ CASES = {
     ),
     "a loop whose result nobody reads": Case(
         "chained-at-set",
-        """
-        @jax.jit
-        def step(state, pairs):
-            def met(i, val):
-                seen, pairs = val
-                seen = seen.at[pairs[i, 0], pairs[i, 1]].set(1)
-                seen = seen.at[pairs[i, 1], pairs[i, 0]].set(1)
-                return seen, pairs
-
-            seen, _ = jax.lax.fori_loop(0, 5, met, (jnp.zeros((8, 8)), pairs))
-            return state
-        """,
+        MEETINGS,
         "return state",
         "return state + seen",
     ),
     "a loop that is there for what it prints": Case(
         "chained-at-set",
-        """
-        @jax.jit
-        def step(state, pairs):
-            def met(i, val):
-                seen, pairs = val
-                seen = seen.at[pairs[i, 0], pairs[i, 1]].set(1)
-                seen = seen.at[pairs[i, 1], pairs[i, 0]].set(1)
-                return seen, pairs
-
-            seen, _ = jax.lax.fori_loop(0, 5, met, (jnp.zeros((8, 8)), pairs))
-            return state
-        """,
+        MEETINGS,
         "return seen, pairs",
         'jax.debug.print("{}", seen)\n        return seen, pairs',
     ),

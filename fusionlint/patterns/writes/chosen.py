@@ -145,13 +145,11 @@ class BothWritten(NamedTuple):
 def both_written(write: Write, source: Source) -> BothWritten | None:
     """The choice between two writes of one array, of which `write` is the first: `where(p, x.at[i].set(v),
     x.at[j].set(w))`."""
-    choice = source.handed_to(write.call)
-    if choice is None or not source.calls(choice, *CHOICES) or len(choice.args) != 3:
+    side = _side(write, source)
+    second = at_write(side[1]) if side is not None else None
+    if side is None or second is None or side[0].args[1].value is not write.call:
         return None
-    one, other = (arg.value for arg in choice.args[1:])
-    second = at_write(other)
-    if write.call is not one or second is None:
-        return None
+    choice = side[0]
     array, again = root(write), root(second)
     if not isinstance(array, cst.Name) or not isinstance(again, cst.Name) or array.value != again.value:
         return None
