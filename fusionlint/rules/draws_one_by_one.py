@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, inside, is_none, names_read
 from fusionlint.patterns.code.calls import argument, brief, has_only
+from fusionlint.patterns.code.functions import own_parts
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.draws import drawn_line_by_line
 from fusionlint.patterns.operations.choice import is_drawn_once
@@ -44,8 +45,8 @@ _LONG = 60
 def drawn_one_by_one(function: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """The draws of a function that runs in every step, by what is drawn and the block that they stand in."""
     groups: dict[tuple[object, ...], list[Draw]] = {}
-    for node in inside(function.body):
-        if isinstance(node, cst.Call) and source.function(node) is function and (draw := _draw(node, source)):
+    for node in own_parts(function, cst.Call, source):
+        if draw := _draw(node, source):
             groups.setdefault((draw.name, dtype_of(draw, source), _block(node, source)), []).append(draw)
     for found in groups.values():
         draws = _independent(found, source)

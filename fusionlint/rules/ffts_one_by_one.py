@@ -12,6 +12,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside, listed, names_read
 from fusionlint.patterns.code.calls import as_argument, keyword
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.functions import own_parts
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.one_by_one import transforms_alike
 from fusionlint.rule import Rule
@@ -185,9 +186,8 @@ def _is_way_back(node: cst.Call, source: Source) -> bool:
 def _calls_beside(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """The calls of the function around `node`, in the order in which they stand."""
     function = source.function(node)
-    for other in inside(function.body) if function is not None else ():
-        if isinstance(other, cst.Call) and source.function(other) is function and not source.in_loop(other):
-            yield other
+    others = own_parts(function, cst.Call, source) if function is not None else ()
+    return (other for other in others if not source.in_loop(other))
 
 
 def _is_alike(other: cst.Call, node: cst.Call, source: Source) -> bool:

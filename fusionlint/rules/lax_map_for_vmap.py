@@ -19,7 +19,7 @@ from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
 from fusionlint.patterns.loops.step_writes import result
-from fusionlint.patterns.loops.undressed import undressed
+from fusionlint.patterns.loops.undressed import taken, undressed
 from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small
 from fusionlint.patterns.values.one_number import is_zero
 from fusionlint.rule import Rule
@@ -156,21 +156,11 @@ def _numbered(node: cst.Call, source: Source) -> tuple[Edit, ...]:
     jax, jnp = imported("jax", node, source), numpy_of_jax(node, source)
     if jax is None or jnp is None or (jax.edits and jnp.edits) or step is None or first is None or length is None:
         return ()
-    if not is_none(over) or not is_zero(first, source) or not _is_taken_apart(node, source) or holds_comment(node):
+    if not is_none(over) or not is_zero(first, source) or taken(node, source) is None or holds_comment(node):
         return ()
     numbers = f"{jnp.name}.arange({source.code(length)})"
     mapped = Called(f"{jax.name}.vmap({as_argument(step, source)}, in_axes=(0, None))", (numbers, "None"))
     return (*jax.edits, *jnp.edits, in_place_of(node, mapped, source))
-
-
-def _is_taken_apart(scan: cst.Call, source: Source) -> bool:
-    """Whether the results are given two names, the first of which nothing reads: `_, made = lax.scan(...)`."""
-    match source.parent(scan):
-        case cst.Assign(
-            targets=[cst.AssignTarget(target=cst.Tuple(elements=[cst.Element(value=cst.Name() as last), _]))]
-        ):
-            return not source.reads(last)
-    return False
 
 
 def _counts(body: cst.FunctionDef | cst.Lambda, source: Source) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 import libcst as cst
 
@@ -118,7 +117,7 @@ def _needs_the_host(loop: Loop, source: Source) -> bool:
 
 def _is_of_the_last_turn(call: cst.Call, loop: Loop, source: Source) -> bool:
     """`if step == n - 1:`."""
-    ifs = (above for above in _inside(call, loop, source) if isinstance(above, cst.If))
+    ifs = (above for above in source.within(call, loop) if isinstance(above, cst.If))
     tests = (part for above in ifs for part in inside(above.test))
     return any(
         isinstance(part, cst.BinaryOperation)
@@ -226,14 +225,9 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     return carried
 
 
-def _inside(call: cst.Call, loop: Loop, source: Source) -> Iterator[cst.CSTNode]:
-    """What is around `call` within the loop, innermost first."""
-    return takewhile(lambda above: above is not loop, source.ancestors(call))
-
-
 def _is_optional(call: cst.Call, carry: Carry, source: Source) -> bool:
     """Whether what the loop computes decides if `call` is made: `if step % 100 == 0`, `if done`."""
-    for above in _inside(call, carry.loop, source):
+    for above in source.within(call, carry.loop):
         if isinstance(above, cst.ExceptHandler):
             return True
         if isinstance(above, cst.If) and carry.varies(above.test) and call not in calls(above.test):
@@ -279,7 +273,7 @@ def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Sourc
 def _is_left_early(loop: Loop, carry: Carry, source: Source) -> bool:
     """Whether what the loop computes may end it: `if change < tol: break`."""
     breaks = (part for part in inside(loop.body) if isinstance(part, cst.Break) and source.loop(part) is loop)
-    around = (above for each in breaks for above in takewhile(lambda above: above is not loop, source.ancestors(each)))
+    around = (above for each in breaks for above in source.within(each, loop))
     return any(isinstance(above, cst.If) and carry.varies(above.test) for above in around)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 import libcst as cst
 
@@ -67,7 +66,7 @@ def _drawn_once(
             return ()
     written = source.written(leaf)
     is_whole = written is not None and isinstance(source.parent(written), cst.Param)
-    is_always = not any(isinstance(above, cst.If | cst.IfExp) for above in _above(node, function, source))
+    is_always = not any(isinstance(above, cst.If | cst.IfExp) for above in source.within(node, function))
     if not (is_whole and is_always and is_same_at(key, mapped, source)) or source.has_comment(node):
         return ()
     order = free_name("order", node, source)
@@ -81,11 +80,6 @@ def _map_of(function: cst.FunctionDef | cst.Lambda, source: Source) -> cst.Call 
     mapped = source.handed_to(reads[0]) if len(reads) == 1 else None
     is_there = mapped is not None and source.function(mapped) is source.function(function) is not None
     return mapped if mapped is not None and is_there and source.calls(mapped, *_MAPS) else None
-
-
-def _above(node: cst.CSTNode, function: cst.CSTNode, source: Source) -> Iterator[cst.CSTNode]:
-    """What stands around a node within a function."""
-    return takewhile(lambda above: above is not function, source.ancestors(node))
 
 
 def _is_first(axis: cst.BaseExpression | None) -> bool:

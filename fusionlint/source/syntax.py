@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
@@ -91,6 +91,10 @@ class Syntax:
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around `node`, innermost first."""
         return flow.ancestors(self._walk.parents, node)
+
+    def within(self, node: cst.CSTNode, around: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Those of them that stand in `around`."""
+        return takewhile(lambda above: above is not around, self.ancestors(node))
 
     def outward(self, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
         """Each node around `node`, innermost first, behind the part of it that `node` stands in."""

@@ -6,7 +6,7 @@ In: expressions of a Source, or places. What another file defines is not seen he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -15,6 +15,7 @@ from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
+Node = TypeVar("Node", bound=cst.CSTNode)
 Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
@@ -49,8 +50,12 @@ def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
 
 def returns_of(function: cst.FunctionDef, source: Source) -> Iterator[cst.Return]:
     """The `return`s of a def itself, not of functions inside it."""
-    returns = (part for part in inside(function.body) if isinstance(part, cst.Return))
-    return (part for part in returns if source.function(part) is function)
+    return own_parts(function, cst.Return, source)
+
+
+def own_parts(function: Function, kind: type[Node], source: Source) -> Iterator[Node]:
+    """The nodes of a type that stand in a function itself, not in functions inside it."""
+    return (part for part in inside(function.body) if isinstance(part, kind) and source.function(part) is function)
 
 
 def definitions(places: list[Place], source: Source) -> list[Function]:

@@ -35,6 +35,14 @@ def bound_by(target: cst.BaseExpression) -> Iterator[cst.Name]:
                 yield from bound_by(element.value)
 
 
+def storing(name: cst.Name, source: Source) -> cst.Assign | None:
+    """The statement that a variable was last written by, alone or with others: `last, (xs, ys) = ...`."""
+    above: cst.CSTNode | None = source.written(name)
+    while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.List | cst.AssignTarget):
+        above = source.parent(above)
+    return above if isinstance(above, cst.Assign) else None
+
+
 def put(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     """What `name = value` and `name += value` put in, or add to, a variable."""
     above = source.parent(name)

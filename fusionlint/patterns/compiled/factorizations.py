@@ -15,7 +15,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.compiled.matrices import Form, form_of, is_gram_and_more, leaves
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import made_and_taken, steps_of
+from fusionlint.patterns.compiled.readers import made_and_taken, made_of, steps_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -160,17 +160,6 @@ def _sides(every: Sequence[Factored], part: hlo.Computation, module: hlo.Module)
                 solves[values.pop()].append(item)
     for group in solves.values():
         names = {one.name for one in group}
-        starts = [one for one in group if not _needed(one.operands[1], names, part)]
+        starts = [one for one in group if not made_of(one.operands[1], names, part)]
         if len(starts) > 1 and len(group) == 2 * len(starts):
             yield {one.stack for one in group}
-
-
-def _needed(name: str, wanted: set[str], part: hlo.Computation) -> set[str]:
-    """Of the instructions that are wanted those that a value is made of, itself included."""
-    todo, seen = [name], {name}
-    while todo:
-        for one in part.instructions[todo.pop()].operands:
-            if one not in seen:
-                seen.add(one)
-                todo.append(one)
-    return seen & wanted

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import Place, place_of, readers_of, steps_of, writer_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -25,9 +25,6 @@ _MOST = 1 << 20
 _PRODUCTS = frozenset(("dot", "convolution"))
 _SAME = frozenset(("bitcast", "copy", "copy-done", "copy-start"))
 
-# Where it is written, innermost first: path, function and line, whatever the column.
-Place = tuple[tuple[str, str, int], ...]
-
 
 def networks_beside(barrier: Barrier, module: hlo.Module) -> int:
     """How many networks of one shape there are, of which the value is a part of one."""
@@ -36,11 +33,7 @@ def networks_beside(barrier: Barrier, module: hlo.Module) -> int:
         return 0
     kernels = (writer_of(barrier, module), *readers_of(barrier, module))
     steps = (step for kernel in kernels for step in steps_of(kernel, module) if step.op_name.endswith("dot_general"))
-    return max((known.get(_place(step), 0) for step in steps), default=0)
-
-
-def _place(step: hlo.Instruction) -> Place:
-    return tuple((frame.path, frame.function, frame.line) for frame in step.stack)
+    return max((known.get(place_of(step), 0) for step in steps), default=0)
 
 
 @functools.lru_cache(maxsize=1)
@@ -57,7 +50,7 @@ def _known(of: OfModule) -> dict[Place, int]:
         alike: defaultdict[tuple[Place, int, hlo.Shape], list[str]] = defaultdict(list)
         for name, step in products.items():
             if "transpose(" not in step.op_name and step.stack and part.instructions[name].shape.nbytes <= _MOST:
-                alike[_place(step), layers[name], step.shape].append(name)
+                alike[place_of(step), layers[name], step.shape].append(name)
         for (place, layer, _), names in alike.items():
             if layer > 0 and len(names) > 1 and _is_second_layer([before[name] for name in names], part):
                 found[place] = max(len(names), found.get(place, 0))

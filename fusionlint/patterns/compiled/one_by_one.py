@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import readers_of, steps_of, writer_of
+from fusionlint.patterns.compiled.readers import made_of, readers_of, steps_of, writer_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -42,7 +42,7 @@ def _transforms(of: OfModule) -> dict[str, int]:
                 kind = item.attributes.get("fft_type"), item.attributes.get("fft_length")
                 alike[item.shape, given, kind, _caller(item)].append(item.name)
         for names in alike.values():
-            if len(names) > 1 and not any(_need(name, set(names) - {name}, part) for name in names):
+            if len(names) > 1 and not any(made_of(name, set(names) - {name}, part) for name in names):
                 found |= dict.fromkeys(names, len(names))
     return found
 
@@ -51,19 +51,6 @@ def _caller(item: hlo.Instruction) -> tuple[str, str]:
     """The function of the user's that calls: what others call is theirs to join."""
     frame = item.stack[0] if item.stack else None
     return (frame.path, frame.function) if frame else ("", "")
-
-
-def _need(name: str, others: set[str], part: hlo.Computation) -> bool:
-    """Whether a value is made of one of the others."""
-    todo, seen = [name], {name}
-    while todo:
-        for one in part.instructions[todo.pop()].operands:
-            if one in others:
-                return True
-            if one not in seen:
-                seen.add(one)
-                todo.append(one)
-    return False
 
 
 def labels_apart(barrier: Barrier, module: hlo.Module) -> int:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SORTS = frozenset(("sort", "argsort"))
 _BOUNDS = regex(r"\[(\d+):(\d+)")
 
+# Where it is written, innermost first: path, function and line, whatever the column.
+Place = tuple[tuple[str, str, int], ...]
+
 
 def value_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     """The instruction whose result crosses memory."""
@@ -27,6 +30,10 @@ def writer_of(barrier: Barrier, module: hlo.Module) -> hlo.Instruction:
     return module.computations[barrier.computation].instructions[barrier.writer]
 
 
+def place_of(step: hlo.Instruction) -> Place:
+    return tuple((frame.path, frame.function, frame.line) for frame in step.stack)
+
+
 def source_of(name: str, here: hlo.Computation) -> hlo.Instruction:
     """What made a value of a computation, whatever it is called now: a kernel, or a parameter that it was given by."""
     from fusionlint.hlo.flow import SAME_VALUE
@@ -34,6 +41,17 @@ def source_of(name: str, here: hlo.Computation) -> hlo.Instruction:
     while (item := here.instructions[name]).opcode in SAME_VALUE or item.opcode == "get-tuple-element":
         name = item.operands[0]
     return item
+
+
+def made_of(name: str, wanted: set[str], here: hlo.Computation) -> set[str]:
+    """Of the instructions that are wanted those that a value is made of, itself included."""
+    todo, seen = [name], {name}
+    while todo:
+        for one in here.instructions[todo.pop()].operands:
+            if one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return seen & wanted
 
 
 def uses_of(name: str, here: Mapping[str, hlo.Instruction]) -> Iterator[tuple[hlo.Instruction, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusionlint.patterns.compiled.matrices import At, made_at
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.of_module import OfModule
-from fusionlint.patterns.compiled.readers import bounds, made_and_taken, results_of
+from fusionlint.patterns.compiled.readers import Place, bounds, made_and_taken, place_of, results_of
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -29,9 +29,6 @@ _MOVES = _CUTS | frozenset(
     ("broadcast", "concatenate", "copy", "copy-done", "copy-start", "dynamic-slice", "dynamic-update-slice", "gather",
      "pad")
 )  # fmt: skip
-
-# Where it is written, innermost first: path, function and line, whatever the column.
-Place = tuple[tuple[str, str, int], ...]
 
 
 class Rows(NamedTuple):
@@ -52,11 +49,7 @@ def row_after_row(barrier: Barrier, module: hlo.Module) -> Rows | None:
     if not known:
         return None
     steps = (step for step in made_and_taken(barrier, module) if step.opcode not in _MOVES)
-    return next((known[place] for step in steps if (place := _place(step)) in known), None)
-
-
-def _place(step: hlo.Instruction) -> Place:
-    return tuple((frame.path, frame.function, frame.line) for frame in step.stack)
+    return next((known[place] for step in steps if (place := place_of(step)) in known), None)
 
 
 @functools.lru_cache(maxsize=1)
@@ -80,7 +73,7 @@ def _known(of: OfModule) -> dict[Place, Rows]:
 def _rows(module: hlo.Module) -> dict[Place, tuple[int, ...]]:
     """By line, of each array how many rows are cut out of it there, one by one; a loop that takes several at once, as
     it is unrolled, cuts them apart at its own line."""
-    loops = {_place(loop) for loop in module.every("while")}
+    loops = {place_of(loop) for loop in module.every("while")}
     cut: defaultdict[tuple[Place, tuple[int, ...], int], set[int]] = defaultdict(set)
     for part in module.computations.values():
         for step in part.instructions.values():
@@ -89,7 +82,7 @@ def _rows(module: hlo.Module) -> dict[Place, tuple[int, ...]]:
             whole = part.instructions[step.operands[0]].shape.dims
             axes = [axis for axis, (a, b) in enumerate(zip(whole, step.shape.dims, strict=True)) if a != b]
             if len(axes) == 1 and step.shape.dims[axes[0]] == 1 and len(whole) > 1:
-                cut[_place(step), whole, axes[0]].add(bounds(step)[axes[0]][0])
+                cut[place_of(step), whole, axes[0]].add(bounds(step)[axes[0]][0])
     found: defaultdict[Place, list[int]] = defaultdict(list)
     for (place, _, _), places in cut.items():
         if len(places) >= _FEWEST and place not in loops:
@@ -131,7 +124,7 @@ def _alike(part: hlo.Computation, module: hlo.Module) -> dict[_Work, list[_Value
             is_here = at.kernel is item or (at.kernel is None and at.name == item.name)
             is_join = step.opcode in _CUTS or step.op_name.endswith(("/stack", "/concatenate"))
             if is_here and step.stack and not is_join and step.shape.nbytes <= _MOST:
-                work = _Work(step.opcode, step.op_name, _place(step), step.shape)
+                work = _Work(step.opcode, step.op_name, place_of(step), step.shape)
                 found[work].append((item.name, at.name if body else ""))
     return found
 

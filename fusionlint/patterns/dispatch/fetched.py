@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.unpacked import storing
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_every_so_often, is_gated
 from fusionlint.patterns.values.kinds import kind
@@ -192,10 +193,8 @@ def _is_there(node: cst.BaseExpression, there: set[str], steps: list[cst.Call], 
 
 def _fetch(read: cst.Name, source: Source) -> cst.Assign | None:
     """The statement that last wrote the name, where it wrote what a read on the host returned: `x = np.asarray(x)`."""
-    above: cst.CSTNode | None = source.written(read)
-    while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.List | cst.AssignTarget):
-        above = source.parent(above)
-    return above if isinstance(above, cst.Assign) and source.calls(above.value, *_READERS) else None
+    made = storing(read, source)
+    return made if made is not None and source.calls(made.value, *_READERS) else None
 
 
 def _on_device(carry: Carry, steps: list[cst.Call], source: Source) -> set[str]:

@@ -117,7 +117,7 @@ def _is_read_behind(name: cst.Name, call: cst.Call, loops: list[_Loop], source: 
 
 def _gate(name: cst.Name, around: list[_Loop], source: Source) -> cst.If | None:
     """The `if` around, in the innermost loop that both are in."""
-    inside = takewhile(lambda above: above is not around[0], source.ancestors(name)) if around else ()
+    inside = source.within(name, around[0]) if around else ()
     return next((above for above in inside if isinstance(above, cst.If)), None)
 
 

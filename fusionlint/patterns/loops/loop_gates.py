@@ -6,7 +6,6 @@ In: a node inside a loop. Out: what stands between the two.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import takewhile
 
 import libcst as cst
 
@@ -70,7 +69,7 @@ def is_every_so_often(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
         isinstance(above, cst.If)
         and above.body in around
         and any(isinstance(part, cst.Modulo) for part in inside(above.test))
-        for above in takewhile(lambda above: above is not loop, source.ancestors(node))
+        for above in source.within(node, loop)
     )
 
 

@@ -21,7 +21,7 @@ def undressed(scan: cst.Call, step: cst.BaseExpression, body: Function, source: 
         return ()
     if source.function(body) is None or source.reads(body.name) != [step] or body.decorators:
         return ()
-    target, returned = _taken(scan, source), _returned(body)
+    target, returned = taken(scan, source), _returned(body)
     match body.params:
         case cst.Parameters(params=[first, second], kwonly_params=[], posonly_params=[], star_kwarg=None) if (
             target is not None and returned is not None and first.default is None and second.default is None
@@ -40,7 +40,7 @@ def undressed(scan: cst.Call, step: cst.BaseExpression, body: Function, source: 
     return ()
 
 
-def _taken(scan: cst.Call, source: Source) -> cst.Tuple | None:
+def taken(scan: cst.Call, source: Source) -> cst.Tuple | None:
     """`_, made`, of which nothing reads the first."""
     match source.parent(scan):
         case cst.Assign(

@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.code.functions import function_named, returns_of
+from fusionlint.patterns.code.functions import function_named, own_parts, returns_of
 from fusionlint.patterns.runs.cut import is_cut_at_an_array, is_cut_by_a_mask
 from fusionlint.patterns.runs.factories import is_beside_what_is_made
 from fusionlint.patterns.runs.gated import is_gated, is_known_early
@@ -65,7 +65,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef):
         return False
-    calls = list(_own(function, source))
+    calls = list(own_parts(function, cst.Call, source))
     no_numbers = (_counts_to_a_result, _makes_a_number)
     if any(is_end(call, function, source, node) for call in calls for is_end in no_numbers):
         return True
@@ -111,14 +111,7 @@ def asks_for_values(function: cst.FunctionDef, source: Source) -> bool:
     place = source.body_place(function)
     if source.contexts.get(place) == "traced":
         return False
-    return any(_ends_a_trace(call, function, source) for call in _own(function, source))
-
-
-def _own(function: cst.FunctionDef, source: Source) -> Iterator[cst.Call]:
-    """The calls of `function` itself, not of functions inside it."""
-    for part in inside(function.body):
-        if isinstance(part, cst.Call) and source.function(part) is function:
-            yield part
+    return any(_ends_a_trace(call, function, source) for call in own_parts(function, cst.Call, source))
 
 
 def _code(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -177,7 +170,7 @@ def _reads_a_clock(call: cst.Call, source: Source, depth: int) -> bool:
     helper = function_named(call.func, source) if depth else None
     if not isinstance(helper, cst.FunctionDef) or source.context(call) == "traced":
         return False
-    return any(_reads_a_clock(inner, source, depth - 1) for inner in _own(helper, source))
+    return any(_reads_a_clock(inner, source, depth - 1) for inner in own_parts(helper, cst.Call, source))
 
 
 def _is_computed_of_new(value: cst.BaseExpression, source: Source) -> bool:

@@ -27,7 +27,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.chain import root, shown
 from fusionlint.source.edited import with_names
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.tree import Source
@@ -153,7 +153,8 @@ def _of_arrays(writes: Sequence[Write]) -> str:
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
     methods = {write.method for write in writes}
-    told = [(as_counted(place, source), _short(write, source)) for place, write in zip(places, writes, strict=True)]
+    values = (shown(write.value, source) for write in writes)
+    told = [*zip((as_counted(place, source) for place in places), values, strict=True)]
     text = array
     for place, value in told:
         text = f"{jnp}.where(«k» == {place}, {value}, {text})"
@@ -198,10 +199,6 @@ def _is_from_the_end(place: Part) -> bool:
         case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract()):
             return not left.lpar and _is_from_the_end(left)
     return False
-
-
-def _short(write: Write, source: Source) -> str:
-    return brief(source.code(write.value), _LONG) if write.value is not None else "..."
 
 
 def _is_twice(writes: Sequence[Write], places: Sequence[Part], source: Source) -> bool:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
-from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.code.unpacked import stored_in, storing
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
 from fusionlint.patterns.values.reads import attributes_of
@@ -130,16 +130,8 @@ def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
 def _is_of_a_loop(value: cst.BaseExpression, write: Write, source: Source, depth: int) -> bool:
     if source.calls(value, *FIRSTS):
         return source.function(value) is source.function(write.call)
-    made = (_stored_in(name, source) for name in names_read(value)) if depth else ()
-    return any(one is not None and _is_of_a_loop(one, write, source, depth - 1) for one in made)
-
-
-def _stored_in(name: cst.Name, source: Source) -> cst.BaseExpression | None:
-    """What the statement that `name` is read from stores, in it alone or in several: `last, (xs, ys) = ...`."""
-    above: cst.CSTNode | None = source.written(name)
-    while isinstance(above, cst.Name | cst.Element | cst.Tuple | cst.AssignTarget):
-        above = source.parent(above)
-    return above.value if isinstance(above, cst.Assign) else None
+    made = (storing(name, source) for name in names_read(value)) if depth else ()
+    return any(one is not None and _is_of_a_loop(one.value, write, source, depth - 1) for one in made)
 
 
 def is_for_steps(value: cst.CSTNode, source: Source) -> bool:

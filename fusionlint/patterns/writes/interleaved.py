@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, elements, is_whole
-from fusionlint.patterns.code.calls import argument, brief
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.writes.chain import root, shown
 from fusionlint.source.tree import Source
 
 _LONG = 40
@@ -33,7 +33,7 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     if in_order is None:
         return None
     given = (writes[i].value for i in in_order)
-    values = (brief(source.code(value), _LONG) if value is not None else "..." for value in given)
+    values = (shown(value, source, _LONG) for value in given)
     is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
     behind = axis - len(writes[0].index) if is_open else axis + 1
     if is_open and behind != -1:

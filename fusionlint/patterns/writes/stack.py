@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.code.at import Write, constant, is_fresh, is_literal, is_whole
-from fusionlint.patterns.code.calls import brief
-from fusionlint.patterns.writes.chain import root, write_on
+from fusionlint.patterns.writes.chain import root, shown, write_on
 from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source
 
 # A value longer than this says less than its outline.
-_LONG = 30
 
 
 def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
@@ -38,7 +36,7 @@ def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
     numbers = [constant(write.index[axis]) for write in writes]
     if not is_fresh(made, source) or numbers != [*range(len(writes))] or constant(length) != len(writes):
         return None
-    values = ", ".join(_short(write, source) for write in writes)
+    values = ", ".join(shown(write.value, source) for write in writes)
     has_rows = isinstance(made, cst.Call) and isinstance(made.args[0].value, cst.Tuple)
     is_filled = has_rows and any(is_literal(write.value) for write in writes)
     shaped = ", each in the shape of its part" if is_filled else ""
@@ -59,7 +57,3 @@ def begins_a_list(writes: Sequence[Write], source: Source) -> bool:
             counted = counted_by(loop)
             return all(isinstance(part, cst.Name) and part.value in counted for part in again.index)
     return False
-
-
-def _short(write: Write, source: Source) -> str:
-    return brief(source.code(write.value), _LONG) if write.value is not None else "..."
