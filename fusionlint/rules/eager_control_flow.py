@@ -21,7 +21,7 @@ from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.operations.interpolation import for_all_at_once
-from fusionlint.patterns.runs.switches import is_tried
+from fusionlint.patterns.runs.switches import ifs_around, is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
@@ -160,17 +160,12 @@ def _is_compiled_beside(call: cst.Call, loop: Loop, source: Source) -> bool:
     """Whether an `if` chooses between `loop` and a loop of jax.lax that is handed the very function, `else: state =
     jax.lax.while_loop(goes_on, step, state)`: who wrote both has a reason for this one, as that a step moves data from
     one device to another."""
-    below: cst.CSTNode = loop
-    for above in source.ancestors(loop):
-        if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
-        if isinstance(above, cst.If) and above.test is not below:
-            other = above.orelse if below is above.body else above.body
-            flows = (p for p in inside(other) if isinstance(p, cst.Call)) if other is not None else ()
-            flows = (flow for flow in flows if source.qualified_name(flow.func) in CONTROL_FLOW)
-            if any(source.code(arg.value) == source.code(call.func) for flow in flows for arg in flow.args):
-                return True
-        below = above
+    for above, below in ifs_around(loop, source):
+        other = above.orelse if below is above.body else above.body
+        flows = (p for p in inside(other) if isinstance(p, cst.Call)) if other is not None else ()
+        flows = (flow for flow in flows if source.qualified_name(flow.func) in CONTROL_FLOW)
+        if any(source.code(arg.value) == source.code(call.func) for flow in flows for arg in flow.args):
+            return True
     return False
 
 

@@ -12,6 +12,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.runs.switches import ifs_around
 from fusionlint.source.tree import Source
 
 
@@ -56,11 +57,8 @@ def _calls_one(branch: cst.CSTNode, source: Source, names: tuple[str, ...]) -> b
 
 def otherwise(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
     """What each `if` around `node` in its function asks, and what runs otherwise."""
-    for below, above in source.outward(node):
-        if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return
-        if isinstance(above, cst.If) and above.test is not below:
-            yield from ((above.test, branch) for branch in _branches(above) if branch is not below)
+    for above, below in ifs_around(node, source):
+        yield from ((above.test, branch) for branch in _branches(above) if branch is not below)
 
 
 def _asks_for_a_word(test: cst.BaseExpression) -> bool:
@@ -78,12 +76,8 @@ def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
 
 def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
     """Whether a setting that is called as this `way` of doing it decides that `node` runs: `if style == "matmul"`."""
-    for below, above in source.outward(node):
-        if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return False
-        if isinstance(above, cst.If) and below is above.body and any(map(way.search, _said(above.test))):
-            return True
-    return False
+    ifs = ifs_around(node, source)
+    return any(below is above.body and any(map(way.search, _said(above.test))) for above, below in ifs)
 
 
 def comments_above(line: int, count: int, source: Source) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.runs.switches import ifs_around
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
@@ -34,14 +35,11 @@ def scan_beside(loop: cst.CSTNode, source: Source) -> cst.BaseExpression | None:
 
 def _choice(loop: cst.CSTNode, source: Source) -> tuple[cst.BaseExpression, bool] | None:
     """The same, and whether the loop is what it takes where that is true."""
-    for below, above in source.outward(loop):
-        if isinstance(above, cst.FunctionDef | cst.Lambda):
-            return None
-        if isinstance(above, cst.If) and above.test is not below:
-            is_body = below is above.body
-            other = above.orelse if is_body else above.body
-            if other is not None and _scans(other):
-                return above.test, is_body
+    for above, below in ifs_around(loop, source):
+        is_body = below is above.body
+        other = above.orelse if is_body else above.body
+        if other is not None and _scans(other):
+            return above.test, is_body
     return None
 
 

@@ -24,6 +24,13 @@ def switches(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.CSTNode, c
             yield above, below
 
 
+def ifs_around(node: cst.CSTNode, source: Source) -> Iterator[tuple[cst.If, cst.CSTNode]]:
+    """The `if`s that decide so, and the branch of each that `node` stands in."""
+    for above, below in switches(node, source):
+        if isinstance(above, cst.If) and below is not above.test:
+            yield above, below
+
+
 def is_switched(node: cst.CSTNode, source: Source) -> bool:
     """Whether an `if` of the function around `node` decides if it runs."""
     return any(True for _ in switches(node, source))
@@ -58,10 +65,7 @@ def is_tried(node: cst.CSTNode, source: Source) -> bool:
 def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` runs only if the caller gave something to tell it by: `if name is not None`, where the name is an
     argument and None by default."""
-    return any(
-        isinstance(above, cst.If) and below is above.body and _is_given(above.test, source)
-        for above, below in switches(node, source)
-    )
+    return any(below is above.body and _is_given(above.test, source) for above, below in ifs_around(node, source))
 
 
 def _is_given(test: cst.BaseExpression, source: Source) -> bool:
