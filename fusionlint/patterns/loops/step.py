@@ -83,10 +83,10 @@ class Step(NamedTuple):
     row: cst.Name
 
 
-def recurrence(scan: cst.Call, source: Source, reductions: int = 0) -> Function | None:
-    """The function of a scan's steps, where it is a short elementwise step, with so many `reductions` at most."""
+def recurrence(scan: cst.Call, source: Source) -> Function | None:
+    """The function of a scan's steps, where it is a short elementwise step without a reduction."""
     step = step_over_rows(scan, source)
-    return step.body if step is not None and is_elementwise_step(step.body, source, reductions) else None
+    return step.body if step is not None and is_elementwise_step(step.body, source, 0) else None
 
 
 def step_over_rows(scan: cst.Call, source: Source) -> Step | None:

@@ -61,11 +61,11 @@ def is_always_read(node: cst.CSTNode, where: cst.CSTNode, source: Source) -> boo
     return False
 
 
-def needs_another(read: Read, reads: Sequence[Read], source: Source, depth: int = _NAMES) -> bool:
+def needs_another(read: Read, reads: Sequence[Read], source: Source) -> bool:
     """Whether what is read is cut by what another of the `reads` has brought to the host, `values[:n]` behind `n =
     int(count)`: that one has to be there first."""
     others = {each.node for each in reads if each is not read}
-    return any(_is_made_of(name, others, source, depth) for name in names_in(read.node))
+    return any(_is_made_of(name, others, source, _NAMES) for name in names_in(read.node))
 
 
 def _is_made_of(name: cst.Name, reads: set[cst.Call], source: Source, depth: int) -> bool:
