@@ -37,6 +37,8 @@ Harm = Literal["fusion", "dispatch", "recompile", "transfer", "memory", "compile
 # seen to run under a trace), in either, or anywhere. Only the last means tests, benchmarks and pictures too.
 Where = Literal["traced", "host", "used", "any"]
 _NOWHERE: frozenset[Piece] = frozenset()
+# Where one of them stands says nothing of how its code runs.
+_FUNCTIONS = ("FunctionDef", "Lambda")
 SourceCheck = Callable[[Any, "Source"], Iterator["Finding"]]
 FactsCheck = Callable[["Source"], "Iterable[str]"]
 CallCheck = Callable[["Call"], bool]
@@ -72,15 +74,21 @@ class SourceSensor(NamedTuple):
         return frozenset(source.pieces.of_line(line) for *_, line in (first, *fitting))
 
     def asked_about(self, source: Source) -> Iterator[cst.CSTNode]:
-        """The nodes that the check is asked about."""
-        places = self.places(source)
+        """The nodes that the check is asked about. In a trace every argument stands in the call itself: of
+        `partial(jax.lax.scan, f)(s, xs)` the first is not where a check looks for it."""
+        places, in_two = self.places(source), self.where != "traced"
         for kind in self.nodes:
             is_named = self.calls and kind == "Call"
             for node in source.nodes_called(kind, places):
-                if is_named and source.name_called(node) not in self.calls:
+                if is_named and source.name_called(node, in_two=in_two) not in self.calls:
                     continue
-                if source.runs(source.scope_of_code(node), self.where) and not source.is_dead(node):
+                if self._is_where_it_looks(node, source):
                     yield node
+
+    def _is_where_it_looks(self, node: cst.CSTNode, source: Source) -> bool:
+        if self.where == "traced" and type(node).__name__ not in _FUNCTIONS:
+            return source.is_traced(node)
+        return source.runs(source.scope_of_code(node), self.where) and not source.is_dead(node)
 
     def _fits(self, place: Place, call: RawCall, source: Source) -> bool:
         if self.in_loop and not call[2]:

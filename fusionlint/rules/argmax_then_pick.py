@@ -43,10 +43,10 @@ _THERE = 1
 def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Reads of an array at the place where it is largest or smallest."""
     array, axis = argument(node, 0, "a"), argument(node, 1, "axis")
-    if array is None or not source.calls(node, *_PLACES) or not has_only(node, 2, "a", "axis", "keepdims"):
+    if array is None or not has_only(node, 2, "a", "axis", "keepdims"):
         return
     along = constant(axis) if axis is not None else None
-    if (axis is not None and along is None) or not source.is_traced(node):
+    if axis is not None and along is None:
         return
     kept = argument(node, -1, "keepdims")
     is_kept = kept is not None and source.code(kept) == "True"

@@ -64,7 +64,7 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     For the smallest `top_k` needs the negated array. That is a gain for the order of many rows: for one row, and for
     the values, which are negated again, it costs what it saves.
     """
-    found = reads_of(node, source) if source.calls(node, *SORTS) and source.is_traced(node) else None
+    found = reads_of(node, source)
     if found is None:
         return
     made, taken = found

@@ -43,7 +43,7 @@ _GATHERED = "the sort has `{}` in order at hand, and a gather puts it in order o
 @rule.source("Call", calls=(_ORDER,))
 def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`x[order]`, or `jnp.take_along_axis(x, order, axis)`, of an order of `x` itself or of `-x`."""
-    sort = sorted_call(node, source) if source.calls(node, _ORDER) and source.is_traced(node) else None
+    sort = sorted_call(node, source)
     if sort is None or not isinstance(sort.axis, int):
         return
     if _is_nothing(node, sort, source):
@@ -83,7 +83,7 @@ def _is_plain(own: list[Pick], order: cst.Call, is_alone: bool, source: Source) 
 def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The same array is sorted for its order as well: one sort carries the places along. XLA makes one of the two for a
     TPU alone."""
-    sort = sorted_call(node, source) if source.calls(node, _SORT) and source.is_traced(node) else None
+    sort = sorted_call(node, source)
     function = source.function(node)
     if sort is None or function is None or not isinstance(sort.axis, int) or _is_nothing(node, sort, source):
         return

@@ -54,7 +54,7 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     """One number, and places along a later axis that are written out, or every so many along any: no other write goes
     before or follows."""
     write = at_write(node)
-    if write is None or not (_is_along_a_later_axis(write) or _is_in_steps(write)) or not source.is_traced(node):
+    if write is None or not (_is_along_a_later_axis(write) or _is_in_steps(write)):
         return
     if not is_for_traces(node, source):
         return

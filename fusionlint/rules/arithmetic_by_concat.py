@@ -58,7 +58,7 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Parts of one array in their order, without a gap, of which one at least went through elementwise work. Of what
     several results are made of concat-with-several-users speaks."""
     along = axis(node, source)
-    if not source.calls(node, *_CONCATENATES) or along is None or not source.is_traced(node):
+    if along is None:
         return
     cuts = [_cut(part, along, source) for part in parts(node, source)]
     seen = [cut for cut in cuts if cut is not None]

@@ -46,7 +46,7 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A trace cannot look up by a mask that it does not know: where this one is traced, the mask is a constant."""
     write = at_write(node)
     mask = _mask(write, source) if write is not None else None
-    if write is None or mask is None or write.value is None or not source.is_traced(node):
+    if write is None or mask is None or write.value is None:
         return
     if source.context(node) != "traced" and not _is_constant(mask, write, source):
         return

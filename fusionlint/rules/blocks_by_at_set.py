@@ -52,7 +52,7 @@ _ALONE, _READ = 0, 2
 def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more slices of a new array, each by its own write, on one path through `if`s."""
     last = at_write(node)
-    if last is None or not source.is_traced(node):
+    if last is None:
         return
     writes = path(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
@@ -88,7 +88,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
 @rule.source("For", calls=WRITES, in_loop=True)
 def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes one block of a new array in each iteration."""
-    found = piecewise(node, source) if source.is_traced(node) else None
+    found = piecewise(node, source)
     if found is None or not is_blocks_of_a_loop(found, node, source) or is_concrete(node, source):
         return
     if all(is_folded([write], source) for write in found.writes):

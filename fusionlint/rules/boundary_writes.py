@@ -45,7 +45,7 @@ _ALL_EDGES = (
 def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more edges of an array, each by its own write."""
     last = at_write(node)
-    if last is None or edge(last) is None or not source.is_traced(node):
+    if last is None or edge(last) is None:
         return
     writes = path(last, source)
     if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):

@@ -100,7 +100,7 @@ _OF_ONE_SLICE = ("dynamic-update-slice", "dynamic-slice")
 def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more writes in a straight line that one could do."""
     last = at_write(node)
-    if last is None or not source.is_traced(node) or not is_for_traces(node, source):
+    if last is None or not is_for_traces(node, source):
         return
     written = path(last, source)
     if len(written) < 2:
@@ -144,7 +144,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 @rule.source("For", calls=WRITES, in_loop=True)
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
-    found = piecewise(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
+    found = piecewise(node, source) if is_for_traces(node, source) else None
     if found is None or is_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
         return
     if has_two_turns(node, source) or is_instead_of_a_scan(node, source):

@@ -30,7 +30,7 @@ def choice_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A draw from an array whose two elements are written out, both alike."""
     made = choice(node, source)
     values = listed(made.among, source) if made is not None and made.p is None else None
-    if made is None or values is None or len(values) != 2 or not source.is_traced(node) or is_concrete(node, source):
+    if made is None or values is None or len(values) != 2 or is_concrete(node, source):
         return
     if any(isinstance(value, cst.List | cst.Tuple) for value in values) or _is_asked_by_python(node, source):
         return
@@ -46,10 +46,10 @@ def choice_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_PERMUTATION,))
 def order_of_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A permutation of two numbers: of numbers in a row it does not matter whether each is moved for itself."""
-    if not source.calls(node, _PERMUTATION) or not has_only(node, 2, "key", "x", "independent"):
+    if not has_only(node, 2, "key", "x", "independent"):
         return
     key, among = argument(node, 0, "key"), argument(node, 1, "x")
-    if key is None or among is None or not source.is_traced(node) or not _is_of_two(among, source):
+    if key is None or among is None or not _is_of_two(among, source):
         return
     numpy = named("jax.numpy", node, source)
     pair = f"{numpy}.arange(2)" if isinstance(among, cst.Integer) else source.code(among)

@@ -56,7 +56,7 @@ _OF_LOGITS = ("jax.numpy.exp", *SOFTMAX)
 def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Draws with replacement and probabilities, in code that runs under a trace."""
     made = choice(node, source)
-    if made is None or made.p is None or not source.is_traced(node) or is_concrete(node, source):
+    if made is None or made.p is None or is_concrete(node, source):
         return
     if any(is_never_read(above, source) for above in (node, *source.ancestors(node))):
         return
@@ -77,7 +77,7 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
 def one_without_replacement(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One draw with probabilities that says `replace=False`: several are another distribution."""
     made = choice(node, source, replace=False)
-    if made is None or made.p is None or not is_one(made.shape) or not source.is_traced(node):
+    if made is None or made.p is None or not is_one(made.shape):
         return
     if not is_concrete(node, source):
         yield source.finding(

@@ -53,7 +53,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
 
     With `p` it is a `top_k` of noise already.
     """
-    if not _is_distinct(node, source) or not source.is_traced(node) or is_concrete(node, source):
+    if not _is_distinct(node, source) or is_concrete(node, source):
         return
     key, among, shape = (argument(node, i, name) for i, name in enumerate(("key", "a", "shape")))
     if key is None or among is None or is_drawn_once(node, source):
@@ -88,7 +88,7 @@ def few_of_many(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_PERMUTATION,))
 def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A permutation of which the first, or the first few, are read; or one that is gone through to pick one."""
-    if not source.calls(node, _PERMUTATION) or not has_only(node, 2, "key", "x") or not source.is_traced(node):
+    if not has_only(node, 2, "key", "x"):
         return
     key, among = argument(node, 0, "key"), argument(node, 1, "x")
     parts = _parts_read(node, source)

@@ -134,8 +134,7 @@ def _of_the_value(array: str, place: str, jnp: str) -> str:
 def _write(node: cst.Call, source: Source) -> Write | None:
     """The write that a call is, in code whose speed matters."""
     write = at_write(node)
-    is_told = write is not None and source.is_traced(node)
-    return write if is_told and not is_for_a_picture(source.project, source.place(node)) else None
+    return None if is_for_a_picture(source.project, source.place(node)) else write
 
 
 def _is_of_places(write: Write) -> bool:

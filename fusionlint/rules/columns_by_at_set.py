@@ -46,7 +46,7 @@ _ELEMENTWISE = frozenset(
 def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Two or more columns in a row, each by its own write."""
     last = at_write(node)
-    if last is None or column(last) is None or not source.is_traced(node):
+    if last is None or column(last) is None:
         return
     writes = path(last, source)
     if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
@@ -76,7 +76,7 @@ def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     """The entries of a small matrix for each element: `zeros((n, 2, 2)).at[:, 0, 0].set(a).at[:, 0, 1].set(b)`, where
     what is set may read entries that were set before."""
     last = at_write(node)
-    if last is None or len(last.index) < 3 or not source.is_traced(node) or not is_last(last, source):
+    if last is None or len(last.index) < 3 or not is_last(last, source):
         return
     writes = chain(last, source)
     if not are_entries(writes, source) or is_concrete(node, source):

@@ -66,7 +66,7 @@ def _is_run_again(place: Place, source: Source) -> bool:
 @rule.source("Call", when=_stacking_in_steps, needs=JOINS)
 def stacked_for_the_next_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A stack that a step gives back where it took an array of which it reads nothing but columns."""
-    if source.qualified_name(node.func) not in JOINS or not source.is_traced(node):
+    if source.qualified_name(node.func) not in JOINS:
         return
     function = source.function(node)
     if function is None or _is_no_step(function, source) or not builds_array(node, source):

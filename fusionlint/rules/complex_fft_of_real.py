@@ -34,8 +34,6 @@ _COMPLEX = regex(r"complex|^isreal")
 @rule.source("Call", calls=_INVERSE)
 def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     """An inverse transform of which the real part alone is read, of what transforms of the project's own data made."""
-    if not source.calls(node, *_INVERSE) or not source.is_traced(node):
-        return
     spectrum = argument(node, 0, "a")
     forward = list(_forward(spectrum, source)) if spectrum is not None else []
     if not forward or any(_is_complex(call, source) for call in forward) or _is_asked_for(node, source):
@@ -58,7 +56,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=_FORWARD[:1])
 def only_half(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A transform along the last axis of which no more than the first half is read."""
-    if not source.calls(node, _FORWARD[0]) or not source.is_traced(node) or len(node.args) != 1:
+    if not source.calls(node, _FORWARD[0]) or len(node.args) != 1:
         return
     reads = _reads(node, source)
     if (

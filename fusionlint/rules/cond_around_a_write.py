@@ -54,7 +54,7 @@ _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmi
 def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)
-    if found is None or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+    if found is None or is_for_a_picture(source.project, source.place(node)):
         return
     if is_static_test(found, source) or is_of_python(found.test, source):
         return
@@ -93,7 +93,7 @@ def buffer_moved_by_a_conditional(node: cst.Call, source: Source) -> Iterator[Fi
     """One branch rolls a buffer by a number that the run knows, the other hands it back, and then it is written to: a
     replay buffer that makes room at its end. It is filled again and again, whoever calls this."""
     found = conditional(node, source)
-    if found is None or not moves_a_buffer(found, source) or not source.is_traced(node):
+    if found is None or not moves_a_buffer(found, source):
         return
     yield source.finding(
         node,

@@ -37,7 +37,7 @@ def update_or_nothing(node: cst.Call, source: Source) -> Iterator[Finding]:
         is_cheap(b, source) or _makes_zeros(b) for b in found.branches if b is not updates[0]
     ):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)) or under_vmap(node, source):
+    if is_idle(source.project, source.place(node)) or under_vmap(node, source):
         return
     yield source.finding(
         node,
@@ -59,7 +59,7 @@ def update_now_and_then(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = updates[0].function
     if not _only_updates(function, source, _DEPTH) or not _applies(function, source, _DEPTH):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if is_idle(source.project, source.place(node)):
         return
     if under_vmap(node, source) or _is_handed_to_a_map(node, source):
         return

@@ -25,7 +25,7 @@ def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not asks_for_first_step(found, source):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if is_idle(source.project, source.place(node)):
         return
     if under_vmap(node, source) or in_environment(node, source) or not _is_small(node, source):
         return

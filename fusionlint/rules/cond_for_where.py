@@ -101,7 +101,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_number = chooses_numbers(found, source) and _asks_a_result(found, source)
     is_seen = source.context(node) == "traced"
     is_there = not (is_seen or is_update or is_number) and chooses_what_is_there(found, source)
-    if not is_seen and not ((is_update or is_number or is_there) and source.is_traced(node)):
+    if not is_seen and not (is_update or is_number or is_there):
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
         return

@@ -29,7 +29,7 @@ _SUMS = ("jax.numpy.sum", "jax.numpy.count_nonzero")
 def sums_of_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The running sum is only held against 0 or 1: to keep the first hit, to find it, or to count what is before it."""
     mask = argument(node, 0, "a")
-    if mask is None or not source.calls(node, _CUMSUM) or not source.is_traced(node):
+    if mask is None:
         return
     argmax = beside(node.func, "argmax", source) or "jnp.argmax"
     axis = argument(node, 1, "axis")

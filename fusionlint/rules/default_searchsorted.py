@@ -64,9 +64,9 @@ def _hands_a_search(call: Call) -> bool:
 @rule.source("Call", calls=_SEARCHES)
 def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A search whose method is seen not to be given, in code that runs under a trace."""
-    if not source.calls(node, *_SEARCHES) or hides_some(node) or len(node.args) < 2:
+    if hides_some(node) or len(node.args) < 2:
         return
-    if argument(node, 99, "method") is not None or not source.is_traced(node) or is_concrete(node, source):
+    if argument(node, 99, "method") is not None or is_concrete(node, source):
         return
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
@@ -87,9 +87,9 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_INTERP,))
 def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`interp` takes no method: it is worth writing out where it is seen to run often."""
-    if not source.calls(node, _INTERP) or not has_only(node, 5, "x", "xp", "fp", "left", "right"):
+    if not has_only(node, 5, "x", "xp", "fp", "left", "right"):
         return
-    if not source.is_traced(node) or source.function(node) is None or _is_for_numpy(node, source):
+    if source.function(node) is None or _is_for_numpy(node, source):
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return

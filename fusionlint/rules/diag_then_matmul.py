@@ -68,9 +68,9 @@ _DEPTH = 6
 @rule.source("Call", calls=DIAGONALS)
 def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix, or the name that it has, is a factor wherever it is read; of several in one product the first."""
-    if not source.calls(node, *DIAGONALS) or len(node.args) != 1 or not has_only(node, 1):
+    if len(node.args) != 1 or not has_only(node, 1):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if is_idle(source.project, source.place(node)):
         return
     vector, name = node.args[0].value, source.assigned_name(node)
     factor = next(iter(factors_of(node, source)), None)

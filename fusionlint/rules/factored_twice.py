@@ -87,7 +87,7 @@ def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Fin
     """The matrix is a factor of Cholesky, or the transpose of one; of two in a row, which solve with what was factored,
     the outer one is told."""
     found = _by_a_factor(node, source)
-    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if found is None or is_idle(source.project, source.place(node)):
         return
     if _undone_by(node, found, source) is not None:
         return

@@ -37,7 +37,7 @@ _GOES_OVER = regex(r"^(range|zip|enumerate|reversed|sorted|map|filter)$|(leaves|
 @rule.source("Call", calls=_FFTS)
 def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several transforms of the same kind, of what was computed from one array: shapes are alike there."""
-    if not source.calls(node, *_FFTS) or not source.is_traced(node) or source.in_loop(node):
+    if source.in_loop(node):
         return
     alike = [call for call in _calls_beside(node, source) if _is_alike(call, node, source)]
     if alike and alike[0] is not node:
@@ -59,7 +59,7 @@ def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=_FFTS)
 def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`[irfft2(u) for u in spectra]`: what a comprehension goes over exists already, so that a stack holds no more."""
-    if not source.calls(node, *_FFTS) or not source.is_traced(node) or not node.args:
+    if not node.args:
         return
     around = source.loop(node)
     if not isinstance(around, cst.ListComp | cst.GeneratorExp) or source.in_loop(around):

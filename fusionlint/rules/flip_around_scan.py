@@ -37,7 +37,7 @@ _DEPTH = 8
 @rule.source("Call", calls=(_SCAN,))
 def flipped_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All rows that go in are flipped along the first axis, and all that come out are flipped again or not read."""
-    if not source.calls(node, _SCAN) or not source.is_traced(node) or argument(node, 4, "reverse") is not None:
+    if argument(node, 4, "reverse") is not None:
         return
     if hides_some(node):
         return  # which may turn it round already

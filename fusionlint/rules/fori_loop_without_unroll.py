@@ -44,7 +44,7 @@ _MANY, _MOVES = 2, 3
 def few_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A few steps, by numbers that Python knows, each seen to be elementwise on what is carried; it may be rolled, one
     direction of a board after the other, and asked about once."""
-    if not source.calls(node, _FORI) or not source.is_traced(node) or argument(node, 4, "unroll") is not None:
+    if argument(node, 4, "unroll") is not None:
         return
     if hides_some(node) or walk(node, source) is not None:
         return  # which may unroll it already; an array that is gone through needs no loop: scalar-loop says so

@@ -26,7 +26,7 @@ _NAMED = regex(r"(^|_)grads?(ients?)?(_|$)|gradient")
 def first_gradient_before_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A loop from 1 on, whose body calls the function of a gradient that its own function has called before it."""
     start = argument(node, 0, "lower")
-    if not source.calls(node, _LOOP) or start is None or constant(start) != 1 or not source.is_traced(node):
+    if start is None or constant(start) != 1:
         return
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef):

@@ -34,7 +34,7 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
     mapped = call_of(node, source)
     if mapped is None or not has_only(node, 2, "fun", "in_axes"):
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if is_idle(source.project, source.place(node)):
         return
     reductions = {_reduction(read, source) for read in source.readers(mapped)}
     method = next(iter(reductions), None) if len(reductions) == 1 else None

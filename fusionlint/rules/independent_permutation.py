@@ -36,8 +36,6 @@ _LONGEST = 40
 @rule.source("Call", calls=(_PERMUTATION,))
 def shuffled_rows(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Only where `independent=True` is written out, and where there may be rows."""
-    if not source.calls(node, _PERMUTATION) or not source.is_traced(node):
-        return
     independent = argument(node, 3, "independent")
     if not isinstance(independent, cst.Name) or independent.value != "True" or _is_one_row(node, source):
         return

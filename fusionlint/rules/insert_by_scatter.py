@@ -37,11 +37,11 @@ _LONG = 40
 @rule.source("Call", calls=(_INSERT,))
 def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jnp.insert(x, 0, v)`, and any other number that is written out."""
-    if not source.calls(node, _INSERT) or not has_only(node, 4, "arr", "obj", "values", "axis"):
+    if not has_only(node, 4, "arr", "obj", "values", "axis"):
         return
     array, place, values = argument(node, 0, "arr"), argument(node, 1, "obj"), argument(node, 2, "values")
     at = constant(place) if place is not None else None
-    if array is None or values is None or at is None or not source.is_traced(node):
+    if array is None or values is None or at is None:
         return
     if is_fresh(array, source) and is_literal(values):
         return  # XLA computes it while it compiles

@@ -64,7 +64,7 @@ _OF_SPACE = regex(
 @rule.source("Call", calls=INVERSES)
 def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The inverse, read once, is a factor of a product."""
-    if not source.calls(node, *INVERSES) or not source.is_traced(node) or not has_only(node, 1) or not node.args:
+    if not has_only(node, 1) or not node.args:
         return
     found = multiplied(node, source)
     name = source.assigned_name(node)

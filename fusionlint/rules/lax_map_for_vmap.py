@@ -60,7 +60,7 @@ _BIG = regex(
 def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A function that is seen to be small, or no more than a cond: `vmap` runs it for all elements at once."""
     function, over = argument(node, 0, "f"), argument(node, 1, "xs")
-    if not source.calls(node, _MAP) or not source.is_traced(node) or argument(node, 2, "batch_size") is not None:
+    if argument(node, 2, "batch_size") is not None:
         return
     if function is None or over is None or not has_only(node, 2, "f", "xs") or _is_on_purpose(node, source):
         return
@@ -95,8 +95,6 @@ def mapped_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
 def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A scan that carries nothing, or the number of the step alone: each step returns None, or what was carried as it
     was, and reads none of it; or one more."""
-    if not source.calls(node, _SCAN) or not source.is_traced(node):
-        return
     bodies = bodies_of(node, source)
     found = definitions(bodies, source)
     if len(bodies) != 1 or len(found) != 1 or not _is_light(bodies[0], source) or _is_on_purpose(node, source):

@@ -44,7 +44,7 @@ _SUMS = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp", "jax.nn.softmax")
 def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All that is read of it is one entry of each row, or the diagonal, on the way to a gradient."""
     logits = argument(node, 0, "x")
-    if logits is None or not source.calls(node, *LOG_SOFTMAX) or not source.is_traced(node):
+    if logits is None:
         return
     axis = argument(node, 1, "axis")
     along = -1 if axis is None else constant(axis)

@@ -29,7 +29,7 @@ _MADE = (_STACK, "jax.numpy.array", "jax.numpy.asarray")
 @rule.source("Call", calls=_SUMS)
 def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Along the axis that was made for the two, and no other."""
-    if not source.calls(node, *_SUMS) or not has_only(node, 2, "a", "axis") or not source.is_traced(node):
+    if not has_only(node, 2, "a", "axis"):
         return
     made = _made(node, source)
     if made is None or not has_only(made, 2 if source.calls(made, _STACK) else 1, "axis"):

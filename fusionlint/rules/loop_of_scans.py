@@ -25,7 +25,7 @@ _FEW = 4
 def loops_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """Every iteration writes the same loop into the program: nothing but what is carried differs."""
     count = _count(loop, source)
-    if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
+    if count is None or is_idle(source.project, source.place(loop)):
         return
     if source.in_loop(loop) or not _is_plain(loop):
         return

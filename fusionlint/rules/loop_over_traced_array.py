@@ -51,7 +51,7 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
     arange = source.value(loop.iter) if isinstance(loop.iter, cst.Name) else loop.iter
     if not isinstance(arange, cst.Call) or not source.calls(arange, _ARANGE) or not isinstance(loop.target, cst.Name):
         return
-    if not source.is_traced(loop) or is_for_a_picture(source.project, source.place(loop)) or is_few(arange, source):
+    if is_for_a_picture(source.project, source.place(loop)) or is_few(arange, source):
         return
     reads = source.reads(loop.target)
     if not reads or any(arg.keyword is not None or _is_fraction(arg.value, source) for arg in arange.args):
@@ -216,7 +216,7 @@ def _all_at_once(
 
 def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: Source) -> bool:
     """Whether what is gone through at `node` are arrays of more than a few rows, in traced code."""
-    if not arrays or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+    if not arrays or is_for_a_picture(source.project, source.place(node)):
         return False
     return all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays)
 

@@ -52,7 +52,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func) or ""
     size = argument(node, 99, "size")
     mask = argument(node, 0, "condition") or argument(node, 0, "a")
-    if name not in _TO_FIRST or size is None or mask is None or not source.is_traced(node):
+    if name not in _TO_FIRST or size is None or mask is None:
         return
     if not has_only(node, 1, "condition", "a", "size", "fill_value") or is_concrete(node, source):
         return
@@ -164,7 +164,7 @@ def counted_values(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The distinct values are only compared, and the answers counted: a sort for a count."""
     if not source.calls(node, "jax.numpy.unique") or not has_only(node, 1, "ar", "size", "fill_value"):
         return
-    if argument(node, 99, "size") is None or not source.is_traced(node):
+    if argument(node, 99, "size") is None:
         return
     read = [outer for outer, depth in _reads(node, source) if depth == 0]
     if not read or not all(_is_counted(outer, source) for outer in read):

@@ -54,7 +54,7 @@ _LONG = 40
 def one_hot_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A write into a new array that nothing else reads, at one place of each row or column, or at one place in all."""
     write = at_write(node)
-    if write is None or write.method != "set" or write.value is None or not source.is_traced(node):
+    if write is None or write.method != "set" or write.value is None:
         return
     if not _is_new(write, source) or diagonal(write, source) is not None:
         return

@@ -35,7 +35,7 @@ def multiplied_in_the_next_step(node: cst.Call, source: Source) -> Iterator[Find
     """The one-hot of what a step has drawn is part of the carry that it returns, and where the step is handed it, it is
     a factor of a product, or all that a layer gets."""
     found = one_hot(node, source)
-    if found is None or not source.calls(source.meant(found.index), *_DRAWS) or not source.is_traced(node):
+    if found is None or not source.calls(source.meant(found.index), *_DRAWS):
         return
     function = source.function(node)
     if not isinstance(function, cst.FunctionDef):

@@ -110,7 +110,7 @@ def _picked_by_layer(node: cst.Call, layer: cst.Call, source: Source) -> Iterato
     if not source.calls(layer, *_LAYERS):
         return
     found = one_hot(node.args[0].value, source)
-    if found is None or found.classes is None or isinstance(found.classes, cst.Integer) or not source.is_traced(node):
+    if found is None or found.classes is None or isinstance(found.classes, cst.Integer):
         return
     embed = "hk.Embed" if source.calls(layer, "haiku.Linear") else "nn.Embed"
     write = f"{embed}({source.code(found.classes)}, ...)({source.code(found.index)}), and a bias if it is needed"
@@ -127,7 +127,7 @@ def _picked_by_helper(node: cst.Call, source: Source) -> Iterator[Finding]:
     if found is None or helper is None or sides is None or not isinstance(sides[0], cst.Name):
         return
     handed = helper.params.params[-1].name if helper.params.params else None
-    if handed is None or source.written(sides[0]) is not handed or not source.is_traced(node):
+    if handed is None or source.written(sides[0]) is not handed:
         return
     rows = f"{as_operand(sides[1], source.code(sides[1]))}[{source.code(found.index)}]"
     yield source.finding(node, _MESSAGE, write=f"{rows}, instead of the product in `{source.code(node.func)}`", pair=2)
@@ -137,7 +137,7 @@ def _picked(
     node: cst.CSTNode, left: cst.BaseExpression, table: cst.BaseExpression, source: Source
 ) -> Iterator[Finding]:
     index, rows = _index(left, source), _rows(table, source)
-    if index is None or rows is None or not source.is_traced(node):
+    if index is None or rows is None:
         return
     at, what = _at(index, node, source)
     yield source.finding(node, _MESSAGE, write=f"{as_operand(rows, source.code(rows))}[{at}]{what}")
@@ -166,7 +166,7 @@ _MESSAGE = "a product with a one-hot reads the whole table, and multiplies it wi
 def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
     axes_of = letters(node)
     operands = [arg.value for arg in node.args[1:] if arg.keyword is None]
-    if axes_of is None or len(operands) != 2 or not source.is_traced(node):
+    if axes_of is None or len(operands) != 2:
         return
     (first, second), result = axes_of
     for chosen, picks, table, axes in (

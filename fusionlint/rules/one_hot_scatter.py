@@ -48,7 +48,7 @@ def added_to_a_cache(node: cst.BinaryOperation, source: Source) -> Iterator[Find
             left=cst.Attribute(value=cst.Name() as kept, attr=cst.Name("value")),
             operator=cst.Add(),
             right=cst.BinaryOperation(left=one, operator=cst.Multiply(), right=two),
-        ) if _is_a_variable(kept, source) and source.is_traced(node):
+        ) if _is_a_variable(kept, source):
             for token, places in ((one, two), (two, one)):
                 if found := one_hot(_spread(places, source), source):
                     index = brief(source.code(found.index), _LONG, "i")
@@ -134,7 +134,7 @@ def _put_into(
     found = one_hot(places, source)
     if found is None or found.classes is None or not has_many_classes(found, source):
         return
-    if one_hot(rows, source) is not None or not source.is_traced(node):
+    if one_hot(rows, source) is not None:
         return
     x, index, count = source.code(rows), source.code(found.index), source.code(found.classes)
     if pair:

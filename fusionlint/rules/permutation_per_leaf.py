@@ -29,12 +29,12 @@ _DEPTH = 4
 @rule.source("Call", calls=(_PERMUTATION,))
 def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A function mapped over a tree permutes its leaf by a key that comes from outside of the map."""
-    if not source.calls(node, _PERMUTATION) or not has_only(node, 3, "key", "x", "axis"):
+    if not has_only(node, 3, "key", "x", "axis"):
         return
     function, key, leaf = source.function(node), argument(node, 0, "key"), argument(node, 1, "x")
     if function is None or not isinstance(key, cst.Name) or not isinstance(leaf, cst.Name):
         return
-    if not _is_first(argument(node, 2, "axis")) or not source.is_traced(node) or not _is_mapped(function, source):
+    if not _is_first(argument(node, 2, "axis")) or not _is_mapped(function, source):
         return
     if leaf.value not in {parameter.name.value for parameter in parameters(function)}:
         return

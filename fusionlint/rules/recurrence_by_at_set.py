@@ -24,7 +24,7 @@ rule = Rule(__name__, harm="fusion")
 @rule.source("For", calls=WRITES, in_loop=True)
 def rows_of_rows(node: cst.For, source: Source) -> Iterator[Finding]:
     """All that a turn reads of the array is the row beside the one that it writes."""
-    found = recurrent(node, source) if source.is_traced(node) and is_for_traces(node, source) else None
+    found = recurrent(node, source) if is_for_traces(node, source) else None
     if found is None or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
         return
     arrays = [root(write) for write in found.writes]

@@ -40,7 +40,7 @@ def _is_of_rows(call: Call) -> bool:
 def repeated_and_gathered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All that is done with the repeated rows is to gather them, here or by a function of the file."""
     rows, count = argument(node, 0, "a"), argument(node, 1, "repeats")
-    if rows is None or count is None or not source.calls(node, _REPEAT) or not source.is_traced(node):
+    if rows is None or count is None:
         return
     if not has_only(node, 3, "a", "repeats", "axis") or _number(argument(node, 2, "axis")) != 0:
         return

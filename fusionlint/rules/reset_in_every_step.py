@@ -41,7 +41,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
     function = source.function(node)
     if not _is_reset(node) or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
         return
-    if not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)):
         return
     if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source):
         return

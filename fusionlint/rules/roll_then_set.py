@@ -49,8 +49,6 @@ _EXACT = frozenset(("0", "1", "0.0", "1.0", "0.", "1.", "False", "True"))
 @rule.source("Call", calls=(_ROLL,))
 def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The roll is read by one write alone, to the end where it put what fell off the other."""
-    if not source.calls(node, _ROLL) or not source.is_traced(node):
-        return
     write = _written_over(node, source)
     if write is None or write.method != "set" or write.value is None or not _is_end_that_came_round(node, write):
         return
@@ -68,7 +66,7 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
 @rule.source("Call", calls=(_ROLL,))
 def rolled_to_make_room(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A replay buffer, at each insertion: a conditional around the roll is cond-around-a-write's."""
-    if not source.calls(node, _ROLL) or not source.is_traced(node) or not makes_room(node, source):
+    if not makes_room(node, source):
         return
     yield source.finding(
         node,

@@ -42,7 +42,7 @@ _DEPTH = 12
 @rule.source("Call", calls=_CONCATENATES, like=lists_parts)
 def half_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`concat([-x2, x1], axis=-1)` of the halves of one array."""
-    if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
+    if axis(node, source) != -1:
         return
     match parts(node, source):
         case [cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() as second), cst.Name() as first]:
@@ -62,7 +62,7 @@ def tables_of_two_copies(node: cst.Call, source: Source) -> Iterator[Finding]:
 
     A table of all positions there may be, up to some maximum, is made once.
     """
-    if not source.calls(node, *_CONCATENATES) or axis(node, source) != -1 or not source.is_traced(node):
+    if axis(node, source) != -1:
         return
     function = source.function(node)
     if function is None or any(p.name.value.startswith("max_") for p in function.params.params):
@@ -110,7 +110,7 @@ def _turns_into_tables(node: cst.Call, source: Source) -> bool:
 @rule.source("Call", calls=(_STACK,), like=lists_parts)
 def neighbours_rotated(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`stack([a, b], axis=-1).reshape(...)` of what comes from the even and the odd places of one array."""
-    if not source.calls(node, _STACK) or axis(node, source) != -1 or not source.is_traced(node):
+    if axis(node, source) != -1:
         return
     if not any(_is_reshaped(place, source) for place in lands(node, source)):
         return

@@ -94,7 +94,7 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
     """Work that is a kernel of its own, on what has the turn's number: a row of any array, a class, a basis vector."""
     if not has_turns_apart(loop, source) or not is_heavy(loop, source) or counted_rows(loop, source) is not None:
         return
-    if not source.is_traced(loop) or writes_kernels(source) or is_concrete(loop, source):
+    if writes_kernels(source) or is_concrete(loop, source):
         return
     counter = source.code(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
     bound = iterated_by(loop)

@@ -34,8 +34,6 @@ _DEPTH = 3
 @rule.source("Call", calls=(FORI, WHILE))
 def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Each turn reads one element by the loop's counter, and does scalar work with it."""
-    if not source.calls(node, FORI, WHILE) or not source.is_traced(node):
-        return
     found = walk(node, source)
     if found is None or _is_said(node, found, source) or _needs_all_so_far(found, source):
         return

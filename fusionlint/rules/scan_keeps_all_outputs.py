@@ -48,8 +48,6 @@ Part = str
 @rule.source("Call", calls=(_SCAN,))
 def outputs_kept(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the outputs takes the last of them or reduces them over the steps."""
-    if not source.calls(node, _SCAN) or not source.is_traced(node):
-        return
     last = 0 if _goes_backwards(node) else -1
     parts = [_part(read, last, source) for read in _reads_of_outputs(node, source)]
     if not parts or None in parts or (_is_written_out(node) and {*parts} == {"last"}):

@@ -44,11 +44,7 @@ _Loop: TypeAlias = "cst.For | Comprehension"
 def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first reduction in a loop over classes whose results are put together, of what one class lets through."""
     loop = source.loop(node)
-    if (
-        not source.calls(node, *_REDUCTIONS)
-        or not source.is_traced(node)
-        or not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp)
-    ):
+    if not source.calls(node, *_REDUCTIONS) or not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp):
         return
     counted = _counted(loop, source)
     if counted is None or writes_kernels(source) or is_for_a_picture(source.project, source.place(node)):

@@ -43,7 +43,7 @@ _LONG = 100
 def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Any `select` or `piecewise` in traced code."""
     name = source.qualified_name(node.func)
-    if name not in (_SELECT, _PIECEWISE) or not source.is_traced(node):
+    if name not in (_SELECT, _PIECEWISE):
         return
     message = "the conditions are stacked and searched by a kernel of their own before anything is chosen"
     if name == _PIECEWISE:

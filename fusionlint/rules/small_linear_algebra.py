@@ -40,8 +40,6 @@ _ELIMINATION = "the elimination in Python, over rows that are lists of entries: 
 @rule.source("Call", calls=_CALLS)
 def factored_though_small(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is made row by row, of two to five."""
-    if not source.calls(node, *_CALLS) or not source.is_traced(node):
-        return
     matrix = argument(node, 0, "a")
     n = few_rows(matrix, source)
     if n is None or (source.context(node) == "library" and is_for_the_host(node, source)):

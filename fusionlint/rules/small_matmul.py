@@ -74,7 +74,7 @@ def _made_by(name: str | None, source: Source) -> int | None:
 def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """One factor is the small matrix, the other an array that is there; the first such product of a function."""
     size = _multiplied(node, source)
-    if size is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if size is None or is_idle(source.project, source.place(node)):
         return
     is_batch = any(_is_a_batch(source.meant(_turned(side)), source) for side in factors(node, source) or ())
     if not (is_batch or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):

@@ -62,7 +62,7 @@ def _found(node: cst.CSTNode, name: cst.Name, divisor: cst.BaseExpression, sourc
         return
     made = source.value(summed)
     masked = _masked(made, source) if made is not None else None
-    if masked is None or not source.is_traced(node) or not _are_along_one_axis(masked.softmax, total, source):
+    if masked is None or not _are_along_one_axis(masked.softmax, total, source):
         return
     # Read elsewhere too, the masked numbers are needed before they are normalised again.
     if set(source.reads(written)) - {name, summed}:

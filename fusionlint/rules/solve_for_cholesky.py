@@ -44,9 +44,9 @@ _LONG = 40
 @rule.source("Call", calls=SOLVES)
 def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is a Gram matrix and more on its diagonal."""
-    if not source.calls(node, *SOLVES) or not has_only(node, 2) or len(node.args) != 2:
+    if not has_only(node, 2) or len(node.args) != 2:
         return
-    if not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if is_idle(source.project, source.place(node)):
         return
     matrix, right = node.args[0].value, node.args[1].value
     if not _is_definite(_meant(matrix, source), source) or _has_a_determinant(node, matrix, source):
@@ -76,7 +76,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
     twice the same vector: `r @ solve(cov, r) + slogdet(cov)[1]`."""
     matrix = argument(node, 0, "a")
     function = source.function(node)
-    if not isinstance(matrix, cst.Name | cst.Attribute) or function is None or not source.is_traced(node):
+    if not isinstance(matrix, cst.Name | cst.Attribute) or function is None:
         return
     if is_idle(source.project, source.place(node)) or is_concrete(node, source):
         return

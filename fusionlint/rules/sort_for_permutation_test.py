@@ -21,9 +21,7 @@ _SORT, _RANGE, _EQUAL = "jax.numpy.sort", "jax.numpy.arange", ("jax.numpy.array_
 def compared_with_a_range(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every read of the sorted array holds it against a range."""
     array = argument(node, 0, "a")
-    if not source.calls(node, _SORT) or not has_only(node, 2, "a", "axis") or array is None:
-        return
-    if not source.is_traced(node):
+    if not has_only(node, 2, "a", "axis") or array is None:
         return
     against = [_range_beside(place, source) for place in lands(node, source)]
     if not against or any(other is None for other in against):

@@ -26,7 +26,7 @@ _COMPARED = frozenset(("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanE
 def sorted_for_threshold(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All of an array in order, whose running sum of probabilities is held against a threshold."""
     array = _sorted_array(node, source)
-    if array is None or not source.is_traced(node) or not _reaches_threshold(node, source):
+    if array is None or not _reaches_threshold(node, source):
         return
     if _is_reduced(array, source):
         return  # a number for each row, as of tokens by their entropy, is no vocabulary

@@ -19,8 +19,6 @@ _ARGSORT = "jax.numpy.argsort"
 @rule.source("Call", calls=(_ARGSORT,))
 def order_gone_through(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A loop statement goes over the order itself; a comprehension looks for nothing, it collects."""
-    if not source.calls(node, _ARGSORT) or not source.is_traced(node):
-        return
     if any(_is_gone_over(place, source) for place in lands(node, source)):
         numpy = source.alias("jax.numpy") or "jax.numpy"
         yield source.finding(

@@ -23,7 +23,7 @@ _CONTRACTIONS = tuple(f"jax.numpy.{name}" for name in ("tensordot", "dot", "eins
 @rule.source("For", calls=WRITES)
 def stages_of_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop over the stages of a step."""
-    if not isinstance(node.target, cst.Name) or not source.is_traced(node):
+    if not isinstance(node.target, cst.Name):
         return
     for write in _writes(node.body):
         is_stage = _is_stage(write, node.target.value) and _goes_on(write, source)
@@ -35,8 +35,6 @@ def stages_of_a_loop(node: cst.For, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_FORI,))
 def stages_of_a_fori_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`fori_loop(1, 7, body, k)` whose body evaluates one stage."""
-    if not source.calls(node, _FORI) or not source.is_traced(node):
-        return
     for function in definitions(bodies_of(node, source), source):
         counter, array = _parameters(function)
         for write in _writes(function.body):

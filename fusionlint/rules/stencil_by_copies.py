@@ -50,7 +50,7 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several copies of one array, moved both ways along one axis, that one expression reads; of several
     such expressions in a function the first."""
     found = _neighbours(node, source)
-    if found is None or not source.is_traced(node) or is_idle(source.project, source.place(node)):
+    if found is None or is_idle(source.project, source.place(node)):
         return
     if is_made_for_scans(node, source):
         return

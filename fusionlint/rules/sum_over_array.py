@@ -82,7 +82,7 @@ def _may_be_an_array(given: Value) -> bool:
 @rule.source("Call", when=_may_sum, needs=("sum",))
 def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`sum(x)` of what is seen to be an array, or `sum(f(row) for row in x)`."""
-    if not source.calls(node, "sum") or not node.args or not source.is_traced(node):
+    if not source.calls(node, "sum") or not node.args:
         return
     array = node.args[0].value
     comprehension = array if isinstance(array, cst.GeneratorExp | cst.ListComp) else None

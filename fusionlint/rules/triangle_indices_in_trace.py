@@ -44,7 +44,7 @@ _SIZE = ", 4 bytes for every element of the matrix: leave it where that has thou
 @rule.source("Call", calls=_INDICES)
 def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Wherever a trace may get to, but for what runs once."""
-    if not source.calls(node, *_INDICES) or not source.is_traced(node) or is_concrete(node, source):
+    if is_concrete(node, source):
         return
     place = source.place(node)
     name = (source.qualified_name(node.func) or "").rpartition(".")[2]

@@ -24,8 +24,6 @@ _MANY = 9
 @rule.source("Call", calls=(_SCAN,))
 def many_steps_at_once(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A number that is written out, whatever the backend; each step is seen to be elementwise and to keep a row."""
-    if not source.calls(node, _SCAN) or not source.is_traced(node):
-        return
     given = argument(node, 5, "unroll")
     if given is None or (steps := constant(given)) is None or steps < _MANY:
         return

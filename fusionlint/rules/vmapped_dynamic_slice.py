@@ -68,7 +68,7 @@ _WINDOW, _PIECE, _ROWS, _SERIES, _CARRIED = range(5)
 def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Where the window lies is a mapped number, or of an environment's state."""
     name = source.qualified_name(node.func)
-    if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+    if name not in _STARTS or is_for_a_picture(source.project, source.place(node)):
         return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
@@ -82,9 +82,9 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_VMAP,))
 def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(lax.dynamic_slice)`."""
-    handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
+    handed = argument(node, 0, "fun")
     name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
-    if name not in _STARTS or not source.is_traced(node) or is_for_a_picture(source.project, source.place(node)):
+    if name not in _STARTS or is_for_a_picture(source.project, source.place(node)):
         return
     if is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)

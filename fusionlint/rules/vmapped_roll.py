@@ -31,7 +31,7 @@ _AXES = regex(r"(^|_)(axes|dims)$")
 @rule.source("Call", calls=(_ROLL,))
 def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All of an array, or several of its axes, by a mapped number or one of an environment's state."""
-    if not source.calls(node, _ROLL) or not _runs(node, source):
+    if is_for_a_picture(source.project, source.place(node)):
         return
     shift, axis = argument(node, 1, "shift"), argument(node, 2, "axis")
     # Along one axis whole rows are moved, which is a gather on a TPU too, until they are large.
@@ -44,10 +44,12 @@ def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=(_VMAP,))
 def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(jnp.roll)`, which makes one axis of all."""
-    handed = argument(node, 0, "fun") if source.calls(node, _VMAP) else None
+    handed = argument(node, 0, "fun")
     if not isinstance(handed, cst.Name | cst.Attribute) or source.qualified_name(handed) != _ROLL:
         return
-    if _runs(node, source) and is_mapped_by(node, 1, source) and not is_of_constants(node, 2, source):
+    if is_for_a_picture(source.project, source.place(node)):
+        return
+    if is_mapped_by(node, 1, source) and not is_of_constants(node, 2, source):
         yield _finding(node, source)
 
 
@@ -58,10 +60,6 @@ def rolled_one_by_one(barrier: Barrier, module: hlo.Module) -> str | None:
     if loop is None or not is_of_call(loop, ("_roll_dynamic",)):
         return None
     return "take from the places that come round, x[(jnp.arange(n) - k) % n]: one gather in place of a roll"
-
-
-def _runs(node: cst.Call, source: Source) -> bool:
-    return source.is_traced(node) and not is_for_a_picture(source.project, source.place(node))
 
 
 def _is_several(axis: cst.BaseExpression) -> bool:

@@ -45,8 +45,6 @@ _WHOLE = 8
 @rule.source("Call", calls=(WHILE,))
 def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The loop's turns are small, or each is a step of an episode, and its condition is more than a count."""
-    if not source.calls(node, WHILE) or not source.is_traced(node):
-        return
     if is_for_a_picture(source.project, source.place(node)):
         return
     bodies = bodies_of(node, source)

@@ -39,7 +39,7 @@ _LONG = 40
 def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One traced place is set to a constant, and nothing but reductions reads the array."""
     write = at_write(node)
-    if write is None or write.method != "set" or not source.is_traced(node):
+    if write is None or write.method != "set":
         return
     place = _place(write)
     if place is None or not _is_constant(write.value, source) or len(chain(write, source)) > 1:

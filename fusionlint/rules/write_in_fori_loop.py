@@ -44,8 +44,6 @@ _FORI, _SCAN = "jax.lax.fori_loop", "jax.lax.scan"
 @rule.source("Call", calls=(_FORI, _SCAN))
 def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The body returns its carry with one place written, or added to, which depends on the step alone."""
-    if not source.calls(node, _FORI, _SCAN) or not source.is_traced(node):
-        return
     if is_for_a_picture(source.project, source.place(node)):
         return
     bodies = bodies_of(node, source)

@@ -58,7 +58,7 @@ _INITIALIZER = regex(r"(^|[._])init(ializer)?$")
 def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`.at[diag_indices(n)]` or `.at[arange(n), arange(n)]`, one write alone."""
     write = at_write(node)
-    if write is None or write.value is None or write.method not in _METHODS or not source.is_traced(node):
+    if write is None or write.value is None or write.method not in _METHODS:
         return
     length = diagonal(write, source)
     if length is None or not is_last(write, source) or len(chain(write, source)) > 1:
@@ -81,7 +81,7 @@ def diagonal_scattered(node: cst.Call, source: Source) -> Iterator[Finding]:
 def diagonal_filled(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jnp.fill_diagonal(x, value, inplace=False)`, which makes a scatter of it; in place it raises."""
     array, value = argument(node, 0, "a"), argument(node, 1, "val")
-    if array is None or value is None or not source.calls(node, _FILL) or not source.is_traced(node):
+    if array is None or value is None:
         return
     in_place = argument(node, 3, "inplace")
     if in_place is None or (isinstance(in_place, cst.Name) and in_place.value == "True"):

@@ -58,15 +58,15 @@ class Meanings(Variables):
                 return True
         return False
 
-    def name_called(self, call: cst.CSTNode) -> str | None:
-        """The qualified name of what `call` calls, as facts have it: ".at.set" of `x.at[...].set(v)`, jax.jit of
-        `partial(jax.jit, ...)(f)`."""
+    def name_called(self, call: cst.CSTNode, *, in_two: bool = True) -> str | None:
+        """The qualified name of what `call` calls, as facts have it: ".at.set" of `x.at[...].set(v)`, and, unless what
+        is handed over `in_two` calls does not count, jax.jit of `partial(jax.jit, ...)(f)`."""
         match call:
             case cst.Call(
                 func=cst.Attribute(value=cst.Subscript(value=cst.Attribute(attr=cst.Name("at"))), attr=method)
             ):
                 return f".at.{method.value}"
-            case cst.Call(func=cst.Call() as inner):
+            case cst.Call(func=cst.Call() as inner) if in_two:
                 handed = dotted(inner.args[0].value) if inner.args and inner.args[0].keyword is None else ""
                 is_partial = self.qualified_name(inner.func) in PARTIAL
                 return self.project.qualified_name(self.place(call), handed) if handed and is_partial else None
