@@ -4,10 +4,11 @@
 
 A line of these files is a finding that somebody read at its place: repo, commit, path, line, rule, why, and the
 verdict: "act" on it, "agree" but it is small, or "wrong". FOLDER holds a checkout of each repository at its commit,
-called by the last part of its name; what is missing is named and left out. Prints by file and by rule what was said of
-all that was read, and of what is still found, in all and without what assumes how its code runs (as with --only-seen):
-since rules are mended by what was read, only the first says how right `check` was on code that nobody had looked at.
-Of a place that was read more than once the last verdict counts for what is still found. `--page` writes the tables.
+called by the last part of its name. Prints by file what was said of all that was read (what it was drawn from stands
+in rounds.json beside the files), and by rule, for the checkouts that are there, what was said and what of it is still
+found, in all and without what assumes how its code runs (as with --only-seen): since rules are mended by what was read,
+only the first says how right `check` was on code that nobody had looked at. Of a place that was read more than once the
+last verdict counts for what is still found. What is missing is named. `--page` writes the tables.
 Exit status 2 where no checkout is there, or `check` fails.
 """
 
@@ -18,7 +19,7 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from os import cpu_count
@@ -41,34 +42,20 @@ the repositories in FOLDER, the tables are made by
 
     python benchmarks/verdicts.py benchmarks/read/round*.jsonl FOLDER --page docs/precision.md
 
-What was read first is the honest figure for code that fusionlint has not met: rules were mended by it afterwards, so
-that what is still found is right more often than it will be in yours. Readers differ: of the 70 findings of round 34
-one who measured by the labels of the project's owner called 51 right, and one who was asked to be sceptical 29 (whose
-verdicts, in sceptic34.jsonl, are not in the tables). Round 38 read 120 findings of six projects whose places the owner
-had labelled before: of the 29 that its readers call wrong those labels call 10 hazards. Rounds 39 and 40 took
-at most three findings at a time of each of 156 packages of PyPI: of the 100 that are wrong there 63 are of code that
-runs once, is dead or a demonstration, or is tiny beside the work around it, and 37 are not so or advice that does not
-fit. Rounds 41 to 43 read only what rules had come to find on one day each, when many were widened
-([reach.md](reach.md)), before anything was mended by it: 66 of 98 right, 33 of 48, and 40 of 56. Round 44 drew 20
-findings at random in each of six projects that nobody had seen, for two readers: 88 of 120 are right (axiom 16 of 20,
-b3d 12, ad_afqmc 12, artifex 18, evox 15, jqmc 15), and of the 32 that are wrong 18 are of code that runs once, is dead,
-a demonstration or a test's own reference. Round 45 is all that was found in nine smaller ones: 30 of 46.
-Round 47 drew 120 of 1927 findings that nobody had read in the 306 projects which are checked all the time, at most four
-in each, for two readers: one called 52 of 60 right, the other 41, 93 in all; of the 27 that are wrong 20 are of code
-that runs once, is dead or a demonstration, or is tiny beside the work around it.
-Round 49 drew 20 findings at random in each of nine projects of research that nobody had seen, for three readers: 100 of
-180 are right (MEAL 15 of 20, script-doctor 14, gfnx 10, aux-ssm-samplers 9, ceridwen 16, rfx-fdtd 9,
-variational_sampling_methods 8, simformer 7, emevo 12), and of the 80 that are wrong 55 are of code that runs once or is
-dead, or is tiny beside the work around it.
-Round 50 drew 80 in thirteen others, after what round 49 called wrong was mended: 54 are right (circulax 9 of 20,
-somax 20, infodynamics-jax 11, ten smaller ones 14); 8 of the 26 that are wrong are one loop of two turns.
-Round 51 read what nobody had read in 39 well-known packages of those 306 (all of it in JaxMARL, pgx, Craftax,
-jumanji, xland-minigrid, mujoco_playground and Stoix, 130 at random in the others), for three readers: 300 of 361 are
-right, 83 % (JaxMARL 61 of 83, of which ten wrong ones stand in files that cannot be imported; Craftax and jumanji 62
-of 67, pgx 27 of 28); 40 of the 61 that are wrong are of code that runs once or is dead, or is tiny beside the work
-around it. Round 52 read 140 in 43 small projects that nobody had seen, at most four in each, for a fourth reader: 104
-are right, 74 %. After what they called wrong was mended all 404 right ones are still found, and 42 of the 97 others,
-16 of these with another advice.
+## As it was read
+
+Rules were mended by what readers called wrong, so the honest figure for code that fusionlint has not met is what was
+right when it was read, round by round. It depends on whose code it is: of well-known packages eight to nine of ten
+findings are right, of small projects of research six to seven. More than half of what is wrong is so because nobody
+minds the speed of that code, which no pattern of source text knows for certain. And it depends on the reader: two who
+did not know of each other differed by up to 30 of 100 on the same findings.
+
+{rounds}
+
+## What is still found
+
+In the checkouts at hand, {there}: of what was read there, what `check` finds today. Of a place that was
+read twice the last verdict counts.
 
 {tables}
 """
@@ -99,16 +86,18 @@ def main() -> None:
     parser.add_argument("--show", choices=VERDICTS, help="list those that are still found and were called so")
     parser.add_argument("--page", type=Path, help="write the tables there, as Markdown")
     args = parser.parse_args()
-    rows = [row for path in args.verdicts for row in read(path)]
+    rounds = {path.stem: read(path) for path in args.verdicts}
+    rows = [row for some in rounds.values() for row in some]
     there = checkouts({row.repo for row in rows}, args.folder)
     with ThreadPoolExecutor(cpu_count()) as pool:
         now = {place: assumed for one in pool.map(found, there.items()) for place, assumed in one.items()}
     rows = [row for row in rows if row.repo in there]
     still = [row._replace(assumed=now[row.key]) for row in last_said(rows) if row.key in now]
-    text = "\n\n".join(tables(rows, still))
-    print(text)
+    by_round, now_found = as_read(rounds, drawn(args.verdicts[0].parent)), "\n\n".join(tables(rows, still))
+    print(f"{by_round}\n\n{now_found}")
     if args.page:
-        args.page.write_text(PAGE.format(date=date.today(), tables=text), encoding="utf-8")
+        filled = PAGE.format(date=date.today(), rounds=by_round, there=f"{len(there)} repositories", tables=now_found)
+        args.page.write_text(filled, encoding="utf-8")
     for one in still:
         if one.verdict == args.show:
             print(f"{one.repo}/{one.path}:{one.line} {one.rule}: {one.why}")
@@ -152,19 +141,33 @@ def last_said(rows: Iterable[Read]) -> list[Read]:
     return [*{row.key: row for row in rows}.values()]
 
 
+def drawn(folder: Path) -> dict[str, str]:
+    """What each round drew its findings from, where somebody wrote it down beside the verdicts."""
+    path = folder / "rounds.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def as_read(rounds: Mapping[str, Sequence[Read]], drawn_from: Mapping[str, str]) -> str:
+    """How much of each round was right when it was read, and of all of them."""
+    everything = [row for rows in rounds.values() for row in rows]
+    lines = [
+        f"| {name} | {_counts(rows)} | {_share(rows)} | {drawn_from.get(name, '')} |".replace("  ", " ")
+        for name, rows in rounds.items()
+    ]
+    heads = ["| round | act, agree, wrong | right | drawn from |", "|---|---|---|---|"]
+    return "\n".join((*heads, *lines, f"| all | {_counts(everything)} | {_share(everything)} | |"))
+
+
 def tables(rows: Sequence[Read], still: Sequence[Read]) -> Iterator[str]:
-    """By file where there are several, by rule, those with most wrong ones first; and all together."""
+    """All together; and by rule, those with most wrong ones first."""
     seen = [row for row in still if not row.assumed]
     yield "\n".join(
         f"- {name}: {_right(some)}"
         for name, some in (("read", rows), ("still found", still), ("of these with --only-seen", seen))
     )
-    by_file = _by(rows, lambda row: row.file)
-    if len(by_file) > 1:
-        yield _table("file", by_file, _by(still, lambda row: row.file), sorted(by_file))
     by_rule, left = _by(rows, lambda row: row.rule), _by(still, lambda row: row.rule)
     wrong = {rule: sum(row.verdict == "wrong" for row in left.get(rule, ())) for rule in by_rule}
-    yield _table("rule", by_rule, left, sorted(by_rule, key=lambda rule: (-wrong[rule], rule)))
+    yield _by_rule(by_rule, left, sorted(by_rule, key=lambda rule: (-wrong[rule], rule)))
 
 
 def _by(rows: Iterable[Read], of: Callable[[Read], str]) -> dict[str, list[Read]]:
@@ -174,8 +177,8 @@ def _by(rows: Iterable[Read], of: Callable[[Read], str]) -> dict[str, list[Read]
     return found
 
 
-def _table(name: str, read: dict[str, list[Read]], left: dict[str, list[Read]], order: Sequence[str]) -> str:
-    heads = (f"| {name} | act, agree, wrong | still found: act, agree, wrong | right |", "|---|---|---|---|")
+def _by_rule(read: dict[str, list[Read]], left: dict[str, list[Read]], order: Sequence[str]) -> str:
+    heads = ("| rule | act, agree, wrong | still found: act, agree, wrong | right |", "|---|---|---|---|")
     now = {one: left.get(one, []) for one in order}
     lines = (f"| {one} | {_counts(read[one])} | {_counts(now[one])} | {_share(now[one])} |" for one in order)
     return "\n".join((*heads, *lines))
