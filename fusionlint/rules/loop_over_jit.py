@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -11,11 +11,11 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import brief
-from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.dispatch.fetched import fetched
 from fusionlint.patterns.dispatch.host import benign, feeds_from_device, is_counted, is_short, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, trains
+from fusionlint.patterns.dispatch.other_shapes import has_other_shapes
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.own_rows import are_rows_of_its_own, writes_a_place_of_its_own
@@ -46,7 +46,6 @@ _INITIALIZES = regex(r"_?(init(iali[sz]e)?|debug|diagnose|illustrate|replay)(_|$
 _KEYS = regex(r"(^|_)(rng|key)s?\d*$")
 _SAVES = regex(r"(^|_)(save|dump)", re.I)
 _SHOWS = regex(r"\.set_(description|postfix)(_str)?$")
-_JOINS = ("jax.numpy.concatenate", "jax.numpy.vstack", "jax.numpy.hstack")
 # So many a step of gym returns: what is seen, the reward, whether it is over, in one word or in two, and notes.
 _OF_GYM = (4, 5)
 # What is written, and the pair of the page, where each step's output is kept and nobody knows how many there will be.
@@ -84,7 +83,7 @@ def jitted_step_in_a_loop(loop: Loop, source: Source) -> Iterator[Finding]:
     # A key that is split is no state that a scan could carry on with: the host, or what it calls, has that.
     if all(_KEYS.search(name) for carried in found.values() for name in carried):
         return
-    if any(_grows(step, source) for step in found):
+    if any(has_other_shapes(step, loop, source) for step in found):
         return
     if found and not is_drawn(loop, source) and not _is_watched(loop, steps, source):
         direct = (step for step, carried in found.items() if set(carried) & {n for a in step.args for n in read(a)})
@@ -150,40 +149,6 @@ def _is_watched(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
         if any(not is_gated(bar, loop, source) for bar in shown):
             return True
     return False
-
-
-def _grows(step: cst.Call, source: Source) -> bool:
-    """Whether the step joins something to what it is handed, `seen = jnp.concatenate([seen, new])`, or makes rows of it
-    that are a part as many, `x.reshape(n // 4, 4)`: no scan carries what has another shape each time."""
-    made = source.meant(step.func)
-    compiled = made.args[0].value if isinstance(made, cst.Call) and made.args else step.func
-    function = function_named(compiled, source)
-    if not isinstance(function, cst.FunctionDef):
-        return False
-    own = {parameter.name.value for parameter in function.params.params}
-    for node in inside(function.body):
-        match node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=sizes) if _are_parted(sizes, source):
-                return True
-            case cst.Assign(
-                targets=[cst.AssignTarget(target=cst.Name(name))],
-                value=cst.Call(args=[cst.Arg(value=cst.List(elements=parts) | cst.Tuple(elements=parts)), *_]) as join,
-            ) if name in own and source.calls(join, *_JOINS):
-                if any(isinstance(part.value, cst.Name) and part.value.value == name for part in parts):
-                    return True
-    return False
-
-
-def _are_parted(sizes: Sequence[cst.Arg], source: Source) -> bool:
-    """Whether a size is a part of a length, `x.shape[0] // 4`, of what is handed in."""
-    parts = (part for size in sizes for part in inside(size.value))
-    meant = (source.meant(part) if isinstance(part, cst.Name) else part for part in parts)
-    return any(
-        isinstance(one, cst.BinaryOperation)
-        and isinstance(one.operator, cst.FloorDivide)
-        and isinstance(one.right, cst.Integer)
-        for one in meant
-    )
 
 
 def _loop_of(call: cst.Call, source: Source) -> cst.CSTNode | None:

@@ -256,6 +256,25 @@ def test_a_loop_in_a_trace_is_unrolled_and_one_in_a_test_is_a_test() -> None:
 
 
 @pytest.mark.parametrize(
+    ("jitted", "call", "count"),
+    [
+        ("static_argnums=(1, 2)", "table = recur(table, n, i)", 0),
+        ("static_argnums=(1, 2)", "table = recur(table, m, i)", 1),
+        ("donate_argnums=0", "table = recur(table, n, i)", 1),
+    ],
+)
+def test_no_scan_makes_what_is_sized_by_its_turn(jitted: str, call: str, count: int, tmp_path: Path) -> None:
+    head = f"import functools, jax, jax.numpy as jnp\n@functools.partial(jax.jit, {jitted})\n"
+    (tmp_path / "recursion.py").write_text(head + "def recur(table, n, i): return table + jnp.ones((n, 2 * i)).sum()\n")
+    tables = tmp_path / "tables.py"
+    tables.write_text(
+        "from recursion import recur\ndef table_of(table, n, m):\n"
+        f"    for i in range(n):\n        {call}\n    return table\n"
+    )
+    assert len(check_files([tables], ONLY).findings) == count
+
+
+@pytest.mark.parametrize(
     ("joined", "expected"),
     [("jnp.concatenate([seen, new[None]])", 0), ("jnp.concatenate([seen[1:], new[None]])", 1), ("seen + new", 1)],
 )
