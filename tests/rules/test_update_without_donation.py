@@ -893,6 +893,9 @@ NETWORKS = {
     "of a setting": ("hk.Linear(2)(hk.Linear(width)(x))", 1),
     "by a constant": ("hk.Linear(CLASSES)(hk.LayerNorm(-1)(x))", 0),
     "of somebody": ("resnet(x)", 1),
+    "a circuit": ("tc.Circuit(10, inputs=x).expectation_ps(z=[0])", 0),
+    "a circuit behind a layer": ("tc.Circuit(10, inputs=hk.Linear(1024)(x)).expectation_ps(z=[0])", 1),
+    "what is no circuit": ("tc.backend.sum(x)", 1),
 }
 
 
@@ -900,6 +903,7 @@ NETWORKS = {
 def test_of_a_network_that_is_seen_to_be_narrow_nothing_is_donated(network: str, times: int) -> None:
     code = f"""
 import haiku as hk
+import tensorcircuit as tc
 from jax.example_libraries import stax
 CLASSES = 3
 

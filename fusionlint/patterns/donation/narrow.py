@@ -1,7 +1,7 @@
 """Networks whose layers are all narrow, by the widths that a file writes out, of layers or of its own networks: a few
-thousand weights.
+thousand weights. So have circuits of qubits: their gates take an angle or fifteen.
 
-In: a Source. Out: whether it makes layers, all of which are seen to be narrow.
+In: a Source. Out: whether it makes layers, all of which are seen to be narrow, or circuits and no layers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _NARROW = 64
 _LAYER = regex(r"^(haiku|flax\.linen|flax\.nnx|equinox\.nn|jax\.example_libraries\.stax)\.(\w+\.)*(?P<name>[A-Z]\w*)$")
 # What has no weights of its own, or as many as its input is wide.
 _WITHOUT = regex(r"^(Module|Sequential|Lambda|Flatten|Dropout|RNN|Rngs|\w*(Norm|Pool|State|Variable|Param))$")
+# What simulates qubits, whose states take as much memory as there is: of a project's own files too.
+_CIRCUIT = regex(r"^(tensorcircuit|pennylane)\.([\w.]+[.:])*(\w*Circuit|\w*2tc|qnode|QNode)$")
 
 
 def are_all_narrow(source: Source) -> bool:
@@ -27,7 +29,14 @@ def are_all_narrow(source: Source) -> bool:
     layers = _layers(source)
     if layers and all(_is_narrow(call, source) for call in layers):
         return True
-    return not any(_is_wide(call, source) for call in layers) and _are_told_to_be(source)
+    if any(_is_wide(call, source) for call in layers):
+        return False
+    return _are_told_to_be(source) or (not layers and _makes_circuits(source))
+
+
+def _makes_circuits(source: Source) -> bool:
+    """Whether the file makes circuits of qubits, `tc.Circuit(10)`."""
+    return any(name and _CIRCUIT.match(name) for _, name, _ in source.project.named_calls(source.path))
 
 
 def _layers(source: Source) -> list[cst.Call]:
