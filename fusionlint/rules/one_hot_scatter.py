@@ -18,6 +18,7 @@ from fusionlint.patterns.operations.one_hot import (
     making_one_hots,
     one_hot,
 )
+from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -130,11 +131,12 @@ def _put_into(
     is_plain: bool = True,
     pair: int = 0,
 ) -> Iterator[Finding]:
-    """The finding, where there are many places; a sum over each of a batch's own rows is added to something: `pair`."""
+    """The finding, where there are many places; a sum over each of a batch's own rows is added to something: `pair`.
+    Rows that a `vmap` gives to each of a batch go to places of its own: sequences, for which a scatter is no better."""
     found = one_hot(places, source)
     if found is None or found.classes is None or not has_many_classes(found, source):
         return
-    if one_hot(rows, source) is not None:
+    if one_hot(rows, source) is not None or (not pair and under_vmap(node, source)):
         return
     x, index, count = source.code(rows), source.code(found.index), source.code(found.classes)
     if pair:
