@@ -14,6 +14,7 @@ from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.mapped_rows import is_mappable
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.gated import is_known_early
 from fusionlint.patterns.runs.often import is_for_a_picture, runs_often
 from fusionlint.patterns.values.how_many import how_many
 from fusionlint.patterns.values.kinds import kind
@@ -125,6 +126,8 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
     is_of_a_library = source.context(node) == "library" or only_asks(project, place)
     if not is_of_a_library and not source.in_loop(node) and not runs_often(project, place):
         return  # what a script does once is done soon
+    if is_known_early(node, source):
+        return  # and so is what a trace does, while it is compiled
     if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(project, place):
         return
     jnp = source.alias("jax.numpy") or "jnp"

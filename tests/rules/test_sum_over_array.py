@@ -44,6 +44,13 @@ def test_on_the_host_the_same_goes_for_other_builtins(body: str, instead: list[s
     assert [f.suggestion.text for f in found if f.suggestion is not None] == instead
 
 
+@pytest.mark.parametrize(("block", "count"), [("with jax.ensure_compile_time_eval():", 0), ("with open(path):", 1)])
+def test_what_a_trace_does_early_is_done_once(block: str, count: int) -> None:
+    code = f"import jax\nimport jax.numpy as jnp\n\nclass Net:\n    def __call__(self, x, path):\n        {block}\n"
+    code += "            table = jnp.zeros(int(max(jnp.array(sorted(self.kinds)))) + 1)\n        return table[x]\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("sum-over-array",)))) == count
+
+
 def test_a_sum_that_is_written_over_several_lines_is_one() -> None:
     code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(x: jax.Array, c):\n"
     code += "    return sum(\n        jnp.dot(c, row)\n        for row in x\n    )\n"
