@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, constant, inside, is_literal, is_whole
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, constant, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument, brief, call_of
 from fusionlint.patterns.compiled.readers import is_handed_out, readers_of, steps_of, value_of
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, scatters_at
@@ -49,13 +49,13 @@ def overwritten_and_reduced(node: cst.Call, source: Source) -> Iterator[Finding]
     reducers = _reducers(node, source)
     if not reducers:
         return
-    closed = _closed_form(write, place, reducers, source)
+    # The loss of one label is a case of the first pair: batches of labels go through it, wherever that is written.
+    is_a_loss = all(source.calls(reducer, *_LOGSUMEXP) for reducer in reducers)
     yield source.finding(
         node,
         "one place is written by kernels of its own, only for the array to be reduced",
-        write=closed or _compared(write, place, reducers, source),
-        # The loss of one label is a case of the first pair: batches of labels go through it, wherever that is written.
-        pair=0 if closed or under_vmap(node, source) else 1,
+        write=_compared(write, place, reducers, source),
+        pair=0 if is_a_loss or under_vmap(node, source) else 1,
     )
 
 
@@ -117,19 +117,6 @@ def _reducer(read: cst.CSTNode, source: Source) -> cst.Call | None:
     return None
 
 
-def _closed_form(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str | None:
-    """`logsumexp(x) - x[i]`, for the logsumexp of `(x - x[i]).at[i].set(0)`."""
-    if not isinstance(write.value, cst.Integer | cst.Float) or write.value.evaluated_value != 0:
-        return None
-    match write.array:
-        case cst.BinaryOperation(left=left, operator=cst.Subtract(), right=cst.Subscript() as right):
-            is_own = source.code(right.value) == source.code(left) and len(write.index) == 1
-            if is_own and _mentions(right, place, source) and all(source.calls(r, *_LOGSUMEXP) for r in reducers):
-                logsumexp = source.code(reducers[0].func)
-                return f"{logsumexp}({source.code(left)}) - {source.code(right)}"
-    return None
-
-
 def _compared(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     array = source.code(write.array)
@@ -144,15 +131,3 @@ def _is_along_a_later_axis(reducer: cst.Call) -> bool:
     """Whether an axis is said that an array of one has not: `max(1)`, `jnp.max(x, axis=1)`."""
     given = (arg.value for arg in reducer.args if arg.keyword is None or arg.keyword.value == "axis")
     return any((constant(one) or 0) >= 1 or (constant(one) or 0) < -1 for one in given)
-
-
-def _mentions(node: cst.CSTNode, place: Part, source: Source) -> bool:
-    """Whether `x[i]` is read at the place that is written."""
-    wanted = source.code(place)
-    return any(isinstance(part, cst.BaseExpression) and source.code(part) == wanted for part in _indices(node))
-
-
-def _indices(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for part in inside(node):
-        if isinstance(part, cst.Index):
-            yield part.value
