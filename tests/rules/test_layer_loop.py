@@ -240,6 +240,20 @@ class Whole(nn.Module):
 
 
 @pytest.mark.parametrize(
+    ("lifted", "made", "count"),
+    [
+        ("nn.vmap(Model, variable_axes={'params': 0})", "Lifted(16, 3)", 0),
+        ("nn.vmap(Model, variable_axes={'params': 0})", "Lifted(16, 12)", 1),
+        ("nn.vmap(Model, variable_axes={'params': 0})", "Lifted(16, 3), Model(16, 12)", 1),
+        ("functools.partial(Model, depth=12)", "Lifted(16)", 1),
+    ],
+)
+def test_what_a_transform_makes_of_a_module_is_built_as_that_is(lifted: str, made: str, count: int) -> None:
+    code = f"Lifted = {lifted}\n\ndef make():\n    return {made}\n"
+    assert len(check_text(("import functools\n" + BLOCK + DEEP + code).encode(), "m.py", ONLY)) == count
+
+
+@pytest.mark.parametrize(
     ("model", "path", "count"),
     [
         ("Model", "m.py", 1),

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import argument, keyword
+from fusionlint.patterns.runs.all_calls import calls_of_name
 from fusionlint.patterns.runs.options import default_given, default_of
 from fusionlint.source.facts import Call
 from fusionlint.source.shapes import FEW
@@ -131,12 +132,20 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
     if depth == 0:
         return None
     called = [(p, call) for p, call in project.calls_of(name) if p.path != source.path and not is_idle(project, p)]
-    made = (call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name))
+    made = [call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name)]
+    made += _of_lifted(owner, source)
     handed = [argument(call, place, field) for call in made if not is_idle(project, source.place(call))]
     found = [_number(value, source, depth) for value in handed]
     found += [FEW if _is_few(call, place, field, p.path, source) else None for p, call in called]
     known = [number for number in found if number is not None]
     return max(known) if known and len(known) == len(found) else None
+
+
+def _of_lifted(owner: cst.ClassDef, source: Source) -> list[cst.Call]:
+    """The calls of what a transform of the library makes of a class, `Batched = nn.vmap(Model, ...)`: `Batched(3)`."""
+    reads = (use.node for use in source.uses(owner.name) if not use.is_write)
+    lifted = (source.assigned_name(made) for read in reads if (made := source.handed_to(read)) is not None)
+    return [call for name in lifted if name is not None for call in calls_of_name(name, source) or ()]
 
 
 def _is_few(call: Call, place: int, field: str, path: str, source: Source) -> bool:
