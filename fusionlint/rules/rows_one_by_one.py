@@ -11,6 +11,7 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import elements, is_whole, names_in
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.modules import is_of_either
 from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.collected import JOINS, Comprehension, counting, is_few, iterated_by
 from fusionlint.patterns.loops.counted_rows import counted_rows, is_light
@@ -71,8 +72,8 @@ def worked_on_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
 def counted_out(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Any work on each row of an array whose rows are counted by its own shape, and a join of it all."""
     loop = _loop_joined(node, source)
-    if loop is None or writes_kernels(source) or is_concrete(node, source):
-        return
+    if loop is None or writes_kernels(source) or is_concrete(node, source) or is_of_either(node.func, source):
+        return  # numpy has no vmap
     rows = counted_rows(loop, source)
     if rows is None:
         return

@@ -21,3 +21,11 @@ def named(module: str, node: cst.CSTNode, source: Source) -> str:
     above, _, last = module.rpartition(".")
     alias = source.alias_at(node, module)
     return alias or f"{(source.alias_at(node, above) if above else None) or above}.{last}"
+
+
+def is_of_either(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether the code decides which module a function is of, `np = jnp if on_device else onp`: the same lines run with
+    a library that has less."""
+    while isinstance(function, cst.Attribute):
+        function = function.value
+    return isinstance(function, cst.Name) and isinstance(source.value(function), cst.IfExp)
