@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -13,6 +13,7 @@ from fusionlint.patterns.code.at import constant, inside, listed, names_read
 from fusionlint.patterns.code.calls import as_argument, keyword
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.functions import own_parts
+from fusionlint.patterns.code.imports import vmap_of_jax
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.one_by_one import transforms_alike
 from fusionlint.rule import Rule
@@ -97,17 +98,17 @@ def _edits(calls: list[cst.Call], source: Source) -> tuple[Edit, ...]:
     """
     element = source.parent(calls[0])
     several = source.parent(element) if element is not None else None
-    jnp, along = source.alias_at(calls[0], "jax.numpy"), _along(calls[0], source)
-    if not isinstance(several, cst.Tuple) or jnp is None or along is None or source.has_comment(several):
+    jnp, found = source.alias_at(calls[0], "jax.numpy"), _of_a_stack(calls[0], source)
+    if not isinstance(several, cst.Tuple) or jnp is None or found is None or source.has_comment(several):
         return ()
     if [each.value for each in several.elements] != calls:
         return ()
     fields = ", ".join(as_argument(call.args[0].value, source) for call in calls)
     rest = "".join(f", {source.code(arg).rstrip(', ')}" for arg in calls[0].args[1:])
-    text = f"{source.code(calls[0].func)}({jnp}.stack([{fields}]){rest}{along})"
+    text = f"{found.transform}({jnp}.stack([{fields}]){rest}{found.along})"
     if _is_unpacked(several, source):
-        return (source.replace(several, text),)
-    return (Edit(_with_parentheses(several, source), f"tuple({text})"),)
+        return (source.replace(several, text), *found.edits)
+    return (Edit(_with_parentheses(several, source), f"tuple({text})"), *found.edits)
 
 
 def _with_parentheses(several: cst.Tuple, source: Source) -> Location:
@@ -120,20 +121,32 @@ def _with_parentheses(several: cst.Tuple, source: Source) -> Location:
     return where._replace(column=where.column - 1, end_column=where.end_column + 1)
 
 
-def _along(call: cst.Call, source: Source) -> str | None:
-    """What a transform of a stack is told so that it goes along the axes of each array: of all of them it has to be
-    told; None where it is told axes that may be counted from the front."""
-    first, *more = call.args
+class _OfAStack(NamedTuple):
+    """What transforms a stack, what else it is told, and what has to be imported for it."""
+
+    transform: str
+    along: str = ""
+    edits: tuple[Edit, ...] = ()
+
+
+def _of_a_stack(call: cst.Call, source: Source) -> _OfAStack | None:
+    """How a stack is transformed along the axes of each array: of what goes along all of them a vmap, which is told
+    nothing else, or all axes but the first; None where axes are told that may be counted from the front."""
+    array, *more = call.args
     if any(arg.keyword is None or arg.keyword.value not in ("norm", "axis", "axes") for arg in more):
         return None
+    transform = source.code(call.func)
     told = keyword(call, "axis") or keyword(call, "axes")
     if told is not None:
         axes = [constant(each) for each in listed(told) or [told]]
-        return "" if all(axis is not None and axis < 0 for axis in axes) else None
-    if not source.code(call.func).endswith("n"):
-        return ""
-    array = first.value
-    return f", axes=tuple(range(1, {array.value}.ndim + 1))" if isinstance(array, cst.Name) else None
+        return _OfAStack(transform) if all(axis is not None and axis < 0 for axis in axes) else None
+    if not transform.endswith("n"):
+        return _OfAStack(transform)
+    if not more and (vmap := vmap_of_jax(call, source)) is not None:
+        return _OfAStack(f"{vmap.name}({transform})", edits=vmap.edits)
+    if not isinstance(array.value, cst.Name):
+        return None
+    return _OfAStack(transform, f", axes=tuple(range(1, {array.value.value}.ndim + 1))")
 
 
 def _is_unpacked(several: cst.Tuple, source: Source) -> bool:

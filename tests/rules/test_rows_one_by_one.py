@@ -80,7 +80,8 @@ def test_a_list_that_stays_one_is_left_alone() -> None:
 
 @pytest.mark.parametrize(("module", "count"), [("jnp", 1), ("jnp if on_device else np", 0)])
 def test_nothing_is_mapped_where_numpy_may_run_the_same_lines(module: str, count: int) -> None:
-    code = f"import jax\nimport jax.numpy as jnp\nimport numpy as np\n\ndef moved(field, shift, on_device):\n    xp = {module}\n"
+    code = "import jax\nimport jax.numpy as jnp\nimport numpy as np\n\n"
+    code += f"def moved(field, shift, on_device):\n    xp = {module}\n"
     code += "    parts = [xp.fft.irfftn(xp.fft.rfftn(field[..., d]) * shift) for d in range(field.shape[-1])]\n"
     code += "    return xp.stack(parts, axis=-1)\n\nmapped = jax.vmap(moved, (0, None, None))\n"
     assert len(check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))) == count
