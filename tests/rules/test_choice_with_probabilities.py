@@ -230,3 +230,23 @@ def sampled(key, p, xs):
     return jax.lax.scan(lambda carry, x: (carry + x, carry), state, xs)
 """
     assert len(check_text(code.encode(), "m.py", SCOPE)) == count
+
+
+@pytest.mark.parametrize(
+    ("among", "drawn"),
+    [
+        ("jnp.array([0, 1, 2])", "{}"),
+        ("jnp.int32([0, 1, 2])", "{}"),
+        ("jnp.array([0, 1, 2], dtype=jnp.int32)", "{}"),
+        ("jnp.uint8([0, 1, 2])", "jnp.uint8([0, 1, 2])[{}]"),
+        ("jnp.array([0.0, 1.0, 2.0])", "jnp.array([0.0, 1.0, 2.0])[{}]"),
+        ("jnp.array([1, 2, 3])", "jnp.array([1, 2, 3])[{}]"),
+    ],
+)
+def test_numbers_that_stand_at_their_own_places_are_the_places(among: str, drawn: str) -> None:
+    code = (
+        f"import jax\nimport jax.numpy as jnp\n\ndef role(key, p):\n    return jax.random.choice(key, {among}, p=p)\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert found.suggestion.text == drawn.format("jax.random.categorical(key, jnp.log(p))")

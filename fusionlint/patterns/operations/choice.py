@@ -176,7 +176,7 @@ def one_of_two(
     True and False. A dtype that is said of them stays."""
     first, second = (as_argument(value, source) for value in values)
     thrown = coin(node, made.key, p, made.shape, source)
-    said = _dtype_of(made.among, source)
+    said = dtype_of(made.among, source)
     if (first, second) == ("True", "False") or (p is None and (first, second) == ("False", "True")):
         is_of_truths = said is None or said.endswith(("bool", "bool_"))
         return thrown if is_of_truths else thrown._replace(behind=f".astype({said})")
@@ -194,7 +194,7 @@ def are_numbers(made: Choice, values: Sequence[cst.BaseExpression], source: Sour
     )
 
 
-def _dtype_of(among: cst.BaseExpression, source: Source) -> str | None:
+def dtype_of(among: cst.BaseExpression, source: Source) -> str | None:
     """The dtype that what makes an array of values says, `jnp.uint8` of `jnp.uint8([0, 1])`."""
     made = source.meant(among)
     if not isinstance(made, cst.Call) or not source.calls(made, *_ARRAYS):

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.at import RANGES, constant, inside
 from fusionlint.patterns.code.calls import argument, as_operand, has_only
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.code.modules import named
+from fusionlint.patterns.operations.choice import dtype_of, listed
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
@@ -29,7 +30,7 @@ _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "at", "astype", "resha
 def drawn_from(among: cst.BaseExpression, places: Part, node: cst.CSTNode, source: Source) -> Part | None:
     """`places`, of a number, and what is added to them of a range; `x[places]` of an array of jax,
     `jnp.take(x, places, axis=0)` of another."""
-    if count_of(among, source) is not None:
+    if count_of(among, source) is not None or _counts_from_zero(among, source):
         return places
     start = _start_of(among, source)
     if start is not None and isinstance(places, Called) and _stands_alone(node, source):
@@ -43,6 +44,15 @@ def drawn_from(among: cst.BaseExpression, places: Part, node: cst.CSTNode, sourc
     if isinstance(among, cst.Name) and is_used_as_array(among, source):
         return Called(f"{named('jax.numpy', node, source)}.take", (text, places, "axis=0"))
     return None
+
+
+def _counts_from_zero(among: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is `jnp.array([0, 1, 2])`, of whole numbers as jax counts: each stands at its own place."""
+    values = listed(among, source)
+    said = dtype_of(among, source)
+    is_whole = said is None or said.rpartition(".")[2] in ("int32", "int")
+    numbers = [value.evaluated_value if isinstance(value, cst.Integer) else None for value in values or ()]
+    return is_whole and bool(numbers) and numbers == list(range(len(numbers)))
 
 
 def count_of(among: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
