@@ -11,12 +11,13 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, indexed_by
+from fusionlint.patterns.code.at import constant, indexed_by, names_read
 from fusionlint.patterns.code.calls import as_argument, as_operand
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import is_same_before, lines_between
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.readers import bounds, first_uses, sorted_to, sorts_of, value_of, writer_of
+from fusionlint.patterns.loops.stacked_rows import is_stacked_by_a_scan
 from fusionlint.patterns.operations.sort import (
     SORTS,
     Sorted,
@@ -197,9 +198,12 @@ def _is_of_rows(node: cst.Call, one: Taken, source: Source) -> bool:
 
 
 def _is_nothing_beside(node: cst.Call, made: Sorted, source: Source) -> bool:
-    """Whether the order of one row is nothing beside what is done with it: in eigenvalues, or once, on the host."""
+    """Whether the order of one row is nothing beside what is done with it, in eigenvalues, or for it, in the steps of a
+    scan that stacked it; or is made once, on the host."""
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(made.array, source):
         return True
+    if any(is_stacked_by_a_scan(name, source) for name in names_read(source.meant(made.array))):
+        return not under_vmap(node, source)
     return is_concrete(node, source) and not under_vmap(node, source)
 
 
