@@ -22,6 +22,7 @@ from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
+from fusionlint.patterns.writes.rows_made import moves_no_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -50,7 +51,9 @@ _EXACT = frozenset(("0", "1", "0.0", "1.0", "0.", "1.", "False", "True"))
 def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The roll is read by one write alone, to the end where it put what fell off the other."""
     write = _written_over(node, source)
-    if write is None or write.method != "set" or write.value is None or not _is_end_that_came_round(node, write):
+    if write is None or write.method != "set" or write.value is None or moves_no_rows(node, source):
+        return
+    if not _is_end_that_came_round(node, write):
         return
     yield source.finding(
         node,

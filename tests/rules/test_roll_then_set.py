@@ -104,7 +104,7 @@ def test_the_join_computes_what_the_roll_and_the_write_do(write: str, joined: st
         ("return jnp.roll(x + 1, 1, axis=0).at[0].set(v)", None),
         ("return jnp.roll(x, 1, axis=0).astype(int).at[0].set(v)", None),
         ("return jnp.roll(x, 64).at[0].set(v)", None),
-        ("return jnp.roll(jnp.ones((3, 4)), 1).at[0].set(v)", None),
+        ("return jnp.roll(jnp.ones((3, s)), 1).at[0].set(v)", None),
         ("return jnp.roll(x, 1, axis=0).at[0].set(v, mode='drop')", None),
         ("return jnp.roll(x, 1, axis=0).at[0, 1:-1].set(v)", None),
     ],
@@ -142,6 +142,23 @@ def test_what_moves_elements_by_the_length_of_a_row_says_of_which() -> None:
     (found,) = check_text(ROLLED.format(write=write).encode(), "m.py", Scope(("roll-then-set",)))
     assert found.suggestion is not None
     assert ", where a row has 64 elements: without" in found.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("jnp.zeros((8, 64))", 1),
+        ("(-jnp.ones((8, 2 * 32))).at[0, :].set(START)", 1),
+        ("jnp.zeros((8, n))", 1),
+        ("jnp.zeros((8, 4, 4))", 0),
+        ("jnp.zeros((8, 66))", 0),
+    ],
+)
+def test_what_moves_by_another_number_than_a_row_has_is_not_what_is_set(made: str, count: int) -> None:
+    code = "import jax\nimport jax.numpy as jnp\nfrom flax import struct\n\n@struct.dataclass\nclass State:\n"
+    code += f"    history: jax.Array = {made}\n\n@jax.jit\ndef step(state, new):\n"
+    code += "    return state.replace(history=jnp.roll(state.history, 64).at[0].set(new))\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("roll-then-set",)))) == count
 
 
 @pytest.mark.parametrize(
