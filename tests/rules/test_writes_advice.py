@@ -1036,6 +1036,9 @@ def test_slices_that_are_added_may_overlap_whoever_knows_their_places(method: st
 
 
 @pytest.mark.parametrize(
+    "unpacked", ["x, m = state", "x, m = state[0], state[1]", "m = state[1]\n        x = state[0]"]
+)
+@pytest.mark.parametrize(
     ("loop", "is_scattered"),
     [
         ("jax.lax.while_loop(lambda s: s[1] > 2, merge, (x, n))", True),
@@ -1043,12 +1046,14 @@ def test_slices_that_are_added_may_overlap_whoever_knows_their_places(method: st
         ("merge((x, n))", False),
     ],
 )
-def test_what_a_loop_carries_is_written_in_place_and_not_made_anew(loop: str, is_scattered: bool) -> None:
+def test_what_a_loop_carries_is_written_in_place_and_not_made_anew(
+    loop: str, is_scattered: bool, unpacked: str
+) -> None:
     code = f"""
 @jax.jit
 def merged(x, n):
     def merge(state):
-        x, m = state
+        {unpacked}
         i, j = m - 2, m - 1
         x = x.at[i].set(x[i] + x[j])
         x = x.at[j].set(0.0)

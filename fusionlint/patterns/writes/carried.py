@@ -23,10 +23,14 @@ _UPDATE = "jax.lax.dynamic_update_slice"
 
 
 def is_carried(writes: Sequence[Write], source: Source) -> bool:
-    """Whether the array is a parameter of a loop's body, or unpacked from one: `starts, lens, m = state`."""
+    """Whether the array is a parameter of a loop's body, or unpacked from one, `starts, lens, m = state`, or a part of
+    one, `lens = state["lens"]`."""
     array = root(writes[0])
     if not isinstance(array, cst.Name) or source.place(writes[0].call) not in all_loop_bodies(source.project):
         return False
+    match source.value(array):
+        case cst.Subscript(value=cst.Name() as state):
+            array = state
     written = source.written(array)
     return written is not None and _is_of_the_state(written, source)
 
