@@ -29,7 +29,7 @@ _DOUBLE, _SINGLE = regex(r'"[\w.-]+"'), regex(r"'[\w.-]+'")
 _BLANKS = regex(r"[ \t]*")
 _BLOCK = "    "
 _UNITS = ("  ", _BLOCK, "\t")
-_OPENS, _CLOSES, _OPERATORS = frozenset("([{"), frozenset(")]}"), frozenset("=<>!+-*/%&|^@")
+_OPENS = frozenset("([{")
 # What goes over several lines with the blanks that they begin with.
 _TEXTS = ('"""', "'''", "\\\n", "\\\r\n")
 
@@ -215,22 +215,9 @@ class _Style(NamedTuple):
         inner = blanks + self.unit
         opened, closed = called.brackets[0], called.brackets[1]
         last = "," if opened == "(" or len(called.parts) > 1 else ""  # x[i,] is read as x[(i,)]
-        lines = f",{self.end}".join(f"{inner}{self.fitted(part, inner)}" for part in called.parts)
+        parts = (self.laid_out(part, inner, len(inner), 1, Stands.ALONE) for part in called.parts)
+        lines = f",{self.end}".join(f"{inner}{part}" for part in parts)
         return f"{called.function}{opened}{self.end}{lines}{last}{self.end}{blanks}{closed}{called.behind}"
-
-    def fitted(self, part: Part, blanks: str) -> str:
-        if isinstance(part, str) and "\n" in part:
-            return self.moved(part, blanks)
-        return self.laid_out(part, blanks, len(blanks), 1, Stands.ALONE)
-
-    def moved(self, text: str, blanks: str) -> str:
-        """Code of several lines: those behind the first a step to the right, unless operators begin them, or the last
-        one closes a bracket."""
-        first, *more = text.splitlines(keepends=True)
-        least = min((len(_blanks(line)) for line in more if line.strip()), default=0)
-        is_even = bool(more) and (more[-1].strip()[:1] in _CLOSES or more[0].strip()[:1] in _OPERATORS)
-        deeper = blanks if is_even else blanks + self.unit
-        return first + "".join(deeper + line[least:] if line.strip() else line for line in more)
 
 
 def _flat(part: Part) -> Part:

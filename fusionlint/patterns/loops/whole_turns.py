@@ -35,18 +35,5 @@ def has_a_comment(loop: cst.For, source: Source) -> bool:
 
 def is_read_behind(loop: cst.For, source: Source) -> bool:
     """Whether something outside reads what the loop counts."""
-    for name in names_read(loop.target):
-        for read in source.reads(name):
-            if loop not in source.ancestors(read) and not _is_counted_anew(read, source):
-                return True
-    return False
-
-
-def _is_counted_anew(read: cst.Name, source: Source) -> bool:
-    """Whether another loop counts by that name around the read."""
-    return any(
-        isinstance(above, cst.For)
-        and above.body is below
-        and any(name.value == read.value for name in names_read(above.target))
-        for below, above in source.outward(read)
-    )
+    reads = (read for name in names_read(loop.target) for read in source.reads(name))
+    return any(loop not in source.ancestors(read) for read in reads)

@@ -129,30 +129,7 @@ def _is_changed(name: cst.Name, source: Source) -> bool:
 
 def _is_pure(part: cst.CSTNode, source: Source) -> bool:
     """Whether only jax is called: what a function of somebody's does may have to be done in its turn."""
-    return all(
-        (source.qualified_name(call.func) or "").startswith("jax.") or _is_a_method(call) for call in calls(part)
-    )
-
-
-def _is_a_method(call: cst.Call) -> bool:
-    """`x.sum()`, `x.astype(t)`, `x.at[i].set(a)`."""
-    match call.func:
-        case cst.Attribute(attr=cst.Name(method)):
-            return method in (
-                "astype",
-                "sum",
-                "mean",
-                "reshape",
-                "max",
-                "min",
-                "ravel",
-                "set",
-                "add",
-                "any",
-                "all",
-                "conj",
-            )
-    return False
+    return all((source.qualified_name(call.func) or "").startswith("jax.") for call in calls(part))
 
 
 def _are_next_to_each_other(lines: Sequence[cst.Assign], last: cst.Call, source: Source) -> bool:

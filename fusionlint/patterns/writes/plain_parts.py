@@ -62,8 +62,7 @@ def in_a_row(writes: Sequence[Write], order: Sequence[int], source: Source) -> S
 
 
 def in_columns(writes: Sequence[Write], order: Sequence[int], axis: int, source: Source) -> Sequence[str] | None:
-    """The columns of a new array of two axes, all of which are written: each is seen to be an array of one axis, or the
-    real or imaginary part of what gives the array its shape."""
+    """The columns of a new array of two axes, all of which are written: each is seen to be an array of one axis."""
     made = source.meant(root(writes[0]))
     if not isinstance(made, cst.Call) or not is_fresh(made, source):
         return None
@@ -72,19 +71,8 @@ def in_columns(writes: Sequence[Write], order: Sequence[int], axis: int, source:
         return None
     are_vectors = axes_of(writes[0], source) == 2 and axis in (1, -1)
     if not (are_vectors and all(has_one_axis(value, source) for value in values)):
-        shape = argument(made, 0, "shape")
-        text = source.code(shape) if shape is not None and axis == -1 else ""
-        if not all(_is_part_of(value, text) for value in values):
-            return None
+        return None
     return [in_one_line(source.code(values[i])) for i in order]
-
-
-def _is_part_of(value: cst.BaseExpression, shape: str) -> bool:
-    """`x.real`, of a shape `x.shape + (2,)`."""
-    match value:
-        case cst.Attribute(value=whole, attr=cst.Name("real" | "imag")):
-            return shape.startswith(f"{dotted(whole)}.shape +")
-    return False
 
 
 def dtype_of(writes: Sequence[Write], source: Source) -> str | None:
