@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import libcst as cst
@@ -21,7 +22,7 @@ from projects import Checked
 from fusionlint.compiling import counting
 from fusionlint.finding import Edit, Finding
 from fusionlint.page import Block
-from fusionlint.rule import all_rules
+from fusionlint.rule import all_rules, page
 from fusionlint.source.check import check_files, world_of
 from fusionlint.source.files import python_files
 from fusionlint.source.fix import apply, split_lines
@@ -102,55 +103,51 @@ def assert_only_its_finding_goes(case: Case) -> None:
     assert not left - before
 
 
-def block_cases() -> Iterator[tuple[str, Block, int, Case]]:
-    for rule in all_rules():
-        for pair in rule.page.pairs:
-            world = join({})
-            found = check_text(pair.bad.code.encode(), "example.py", EVERYTHING, world)
-            for i, case in enumerate(cases_in(found, "example.py", pair.bad.code, world)):
-                yield rule.name, pair.bad, i, case
+@cache
+def cases_of(name: str) -> list[tuple[Block, Case]]:
+    """The fixes of a page, each with the block that it stands in: found when a test asks, for each process that runs
+    some of the tests collects all of them."""
+    world, cases = join({}), []
+    for block in (pair.bad for pair in page(name).pairs):
+        found = check_text(block.code.encode(), "example.py", EVERYTHING, world)
+        cases += [(block, case) for case in cases_in(found, "example.py", block.code, world)]
+    return cases
 
 
-BLOCK_CASES = list(block_cases())
-of_block_cases = pytest.mark.parametrize(
-    ("block", "case"),
-    [(block, case) for _, block, _, case in BLOCK_CASES],
-    ids=[f"{name}:{block.line}:{i}" for name, block, i, _ in BLOCK_CASES],
-)
+of_every_page = pytest.mark.parametrize("name", EVERYTHING.rules)
 
 
-@of_block_cases
-def test_a_page_with_one_fix_made_is_whole_and_without_its_finding(block: Block, case: Case) -> None:
-    assert_the_file_is_whole(case)
-    assert_only_its_finding_goes(case)
+@of_every_page
+def test_a_page_with_one_fix_made_is_whole_and_without_its_finding(name: str) -> None:
+    for _, case in cases_of(name):
+        assert_the_file_is_whole(case)
+        assert_only_its_finding_goes(case)
 
 
 @pytest.fixture(scope="module")
-def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[int, object]:
-    """id of a Case -> how what its fixed page computes differs from the page's own, None where it does not."""
+def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
+    """By page, how what each fixed block computes differs from what the block did, None where it does not. Of what a
+    page does not say how to call nothing is known."""
     folder = tmp_path_factory.mktemp("fixed")
-    items = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    chosen = [(p["block"], p["case"]) for p in items if "case" in p and "block" in p and is_called(p["block"])]
-    chosen = list({id(case): (block, case) for block, case in chosen}.values())
+    items = [item for item in request.session.items if "differences" in getattr(item, "fixturenames", ())]
+    names = [item.callspec.params["name"] for item in items]
+    chosen = [(name, block, case) for name in names for block, case in cases_of(name) if block.spec]
     tasks = []
-    for i, (block, case) in enumerate(chosen):
+    for i, (name, block, case) in enumerate(chosen):
         bad, fixed = folder / f"bad_{i}.py", folder / f"fixed_{i}.py"
         bad.write_text(block.code)
         fixed.write_text(case.fixed)
-        alike = next(p.good.role for rule in all_rules() for p in rule.page.pairs if p.bad == block) != "good"
+        alike = next(pair.good.role for pair in page(name).pairs if pair.bad is block) != "good"
         tasks.append(counting.agreeing_job(bad, fixed, measuring.call_of(block), in_distribution=alike))
-    return {id(case): found for (_, case), found in zip(chosen, counting.agree_many(tasks), strict=True)}
+    found: dict[str, list[object]] = defaultdict(list)
+    for (name, *_), said in zip(chosen, counting.agree_many(tasks), strict=True):
+        found[name].append(said)
+    return found
 
 
-def is_called(block: Block) -> bool:
-    return bool(block.spec)
-
-
-@of_block_cases
-def test_a_page_with_one_fix_made_computes_the_same(block: Block, case: Case, differences: dict[int, object]) -> None:
-    if not is_called(block):
-        pytest.skip("the page does not say how to call it")
-    assert differences[id(case)] is None
+@of_every_page
+def test_a_page_with_one_fix_made_computes_the_same(name: str, differences: dict[str, list[object]]) -> None:
+    assert [said for said in differences[name] if said is not None] == []
 
 
 def test_a_project_with_one_fix_made_is_whole_and_without_its_finding(checked: Checked) -> None:

@@ -9,6 +9,7 @@ import libcst as cst
 import pytest
 
 import fusionlint
+from fusionlint.rule import Rule, Where
 from fusionlint.source.reading import read_facts
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import Walk
@@ -363,7 +364,7 @@ def test_scopes_are_called_the_same_on_tricky_code(code: str) -> None:
 
 def test_scopes_are_called_the_same_in_files_of_the_package() -> None:
     (package,) = fusionlint.__path__
-    for path in sorted(Path(package).rglob("*.py"))[::4]:  # of all it takes half a minute
+    for path in sorted(Path(package).rglob("*.py"))[::10]:  # of all it takes half a minute
         data = path.read_bytes()
         assert scopes_of_walk(data) == scopes_of_facts(data), path
 
@@ -377,3 +378,29 @@ def test_a_def_that_nobody_asks_for_says_nothing_of_the_code_around_it(first: in
     assert source.is_traced(calls[first])
     assert not source.is_traced(inner)
     assert all(map(source.is_traced, calls))
+
+
+ASKED = """\
+import functools, jax
+import jax.numpy as jnp
+
+def step(x):
+    def unused(y):
+        return jnp.sort(y)
+    by = functools.partial(jnp.sort, axis=0)(x)
+    return jnp.sort(x), by
+
+def rows(x):
+    yield jnp.sort(x)
+
+def test_step():
+    return jnp.sort(1)
+"""
+
+
+@pytest.mark.parametrize(("where", "asked"), [("traced", [8]), ("any", [6, 7, 8, 11, 14])])
+def test_a_check_of_traced_code_is_asked_about_calls_in_one_that_run_there(where: Where, asked: list[int]) -> None:
+    rule, source = Rule(__name__, harm="fusion"), source_of(ASKED)
+    rule.source("Call", calls=("jax.numpy.sort",), where=where)(lambda node, source: iter(()))
+    (sensor,) = rule.source_sensors
+    assert sorted(source.location(node).line for node in sensor.asked_about(source)) == asked
