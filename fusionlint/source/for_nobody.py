@@ -152,10 +152,8 @@ def named_nowhere(project: Project) -> frozenset[Place]:
     as a part of anything. Whatever is decorated, but for a jit, the decorator may keep."""
     project.log.asked.update(((EVERYWHERE, NAMED), (EVERYWHERE, DECORATORS)))
     raws = [facts.raw for facts in project.files.values()]
-    named = {*named_as_parts(project)}
-    imported = {target for raw in raws for target in raw.imports()}
-    named.update(map(last_name, imported))
-    modules = {last_name(target.rpartition(".")[0]) for target in imported} | named
+    named = {*named_as_parts(project), *map(last_name, imported(project))}
+    modules = {last_name(target.rpartition(".")[0]) for target in imported(project)} | named
     whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
     return frozenset(
         Place(path, scope)
@@ -165,6 +163,13 @@ def named_nowhere(project: Project) -> frozenset[Place]:
         if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
         if _is_only_compiled(project, path, function)
     )
+
+
+@of_project
+def imported(project: Project) -> frozenset[str]:
+    """The full names of all that some file of a project imports."""
+    project.log.asked.add((EVERYWHERE, NAMED))
+    return frozenset(target for facts in project.files.values() for target in facts.raw.imports())
 
 
 @of_project

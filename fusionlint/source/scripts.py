@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.source.answers import of_project
-from fusionlint.source.asked import EVERYWHERE, NAMED
-from fusionlint.source.project import Project
+from fusionlint.source.facts import last_name
+from fusionlint.source.for_nobody import imported
 from fusionlint.source.tree import Source
 
 
@@ -33,13 +32,5 @@ def _is_a_script(source: Source) -> bool:
     """Whether a loop at the file's own level calls something, and no other file imports it."""
     if not any(call.loops and not call.scope for call in source.facts.calls):
         return False
-    return source.facts.module.rpartition(".")[2] not in _imported(source.project)
-
-
-@of_project
-def _imported(project: Project) -> frozenset[str]:
-    """All that is part of the name of what some file imports."""
-    project.log.asked.add((EVERYWHERE, NAMED))
-    return frozenset(
-        part for facts in project.files.values() for target in facts.raw.imports() for part in target.split(".")
-    )
+    name = last_name(source.facts.module)
+    return not any(name in target.split(".") for target in imported(source.project))
