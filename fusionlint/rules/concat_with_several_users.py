@@ -31,8 +31,6 @@ _SPLITS = frozenset(("jax.numpy.split", "jax.numpy.array_split", "jax.numpy.unst
 @rule.source("Call", calls=CONCATENATES, like=lists_parts)
 def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Elementwise work on the whole ends in two places or more, and elementwise work made the parts."""
-    if source.qualified_name(node.func) not in CONCATENATES:
-        return
     whole = source.assigned_name(node)
     if whole is None or not _are_fusible(parts(node, source), source):
         return

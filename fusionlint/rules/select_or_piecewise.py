@@ -42,11 +42,8 @@ _LONG = 100
 @rule.source("Call", calls=(_SELECT, _PIECEWISE))
 def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Any `select` or `piecewise` in traced code."""
-    name = source.qualified_name(node.func)
-    if name not in (_SELECT, _PIECEWISE):
-        return
     message = "the conditions are stacked and searched by a kernel of their own before anything is chosen"
-    if name == _PIECEWISE:
+    if source.calls(node, _PIECEWISE):
         # Of several conditions that hold, piecewise takes the last.
         write = f"jnp.where, one inside the other, the last condition outermost{_of_scalars(node)}"
         yield source.finding(node, message, write=write)
