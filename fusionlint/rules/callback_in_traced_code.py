@@ -20,7 +20,7 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle, reached_from
+from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -134,10 +134,9 @@ def _is_said_before(line: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
 
 
 def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
-    """Whether somebody wants to see it: in a test, a script, or a function that is made to tell, or says that
-    it does."""
+    """Whether somebody wants to see it: in a script, or a function that is made to tell, or says that it does."""
     place = source.place(node)
-    if is_idle(source.project, place) or _SCRIPT.search(source.facts.inside):
+    if _SCRIPT.search(source.facts.inside):
         return True
     if any(_TELLS.search(scope) for scope in place.scope.split(".")) or _measures_itself(place, source):
         return True

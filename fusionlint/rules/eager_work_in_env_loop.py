@@ -21,7 +21,6 @@ from fusionlint.patterns.loops.pictures import is_filmed, is_shown_each_time
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.names import JIT
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -58,9 +57,7 @@ _OF_KEYS = "let the compiled function that acts split its key itself, and return
 def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first operation of jax that a loop around `env.step(action)` dispatches in every iteration; told once."""
     loop = source.loop(node)
-    if not isinstance(loop, cst.For | cst.While) or source.context(node) == "traced" or not _takes_steps(loop, source):
-        return
-    if is_idle(source.project, source.place(node)) or is_short(loop, source):
+    if not isinstance(loop, cst.For | cst.While) or not _takes_steps(loop, source) or is_short(loop, source):
         return
     if _FILMS.search(last_name(source.place(node).scope)):
         return
@@ -93,10 +90,8 @@ def _wrapping(source: Source) -> Iterator[str]:
 @rule.source("FunctionDef", where="host", when=_wrapping)
 def beside_a_compiled_step(node: cst.FunctionDef, source: Source) -> Iterator[Finding]:
     """The step of an environment on the host that calls a compiled one, and computes on with what that returned."""
-    if node.name.value != "step" or source.context(node.body) == "traced":
-        return
-    work = operations_after(node, source)
-    if len(work) < _MANY or is_idle(source.project, source.place(node.body)):
+    work = operations_after(node, source) if node.name.value == "step" else []
+    if len(work) < _MANY:
         return
     yield source.finding(
         work[0],
