@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import elements, inside, is_none
+from fusionlint.patterns.code.at import inside, is_none
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused
@@ -19,6 +19,14 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import sliced_to, sorts_of, value_of
 from fusionlint.patterns.operations.choice import CHOICE, is_drawn_once, is_one, written_shape
 from fusionlint.patterns.operations.drawn import count_of, drawn_from, draws_again
+from fusionlint.patterns.operations.orders import (
+    goes_through,
+    is_cut_in_batches,
+    is_of_all,
+    parts_read,
+    prefix,
+    sizes_of,
+)
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import runs_often
@@ -41,8 +49,6 @@ _PART = 4
 _PERMUTATION = "jax.random.permutation"
 _POPULATION = regex(r"^_?(pop|population|ensemble)_?size$")
 _PARAMETERS = regex(r"(^|[._])(params?|weights|variables)$")
-# A name seldom stands for more names than this.
-_DEPTH = 3
 # What stands for a length that is not seen.
 _UNSEEN = "size"
 
@@ -91,7 +97,7 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not has_only(node, 2, "key", "x"):
         return
     key, among = argument(node, 0, "key"), argument(node, 1, "x")
-    parts = _parts_read(node, source)
+    parts = parts_read(node, source)
     if key is None or among is None or not parts:
         return
     random, k, n = named("jax.random", node, source), source.code(key), _length(among, source)
@@ -101,7 +107,7 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         write = f"{one}, or {random}.categorical({k}, logits) for one of a mask's hits"
         edits = _edits(source.parent(node), one if n != _UNSEEN else None, source)
         yield source.finding(node, "everything is permuted to pick one", write=write, edits=edits)
-    elif _goes_through(node, source):
+    elif goes_through(node, source):
         numpy = source.alias("jax.numpy") or "jax.numpy"
         yield source.finding(
             node,
@@ -110,9 +116,9 @@ def start_of_a_permutation(node: cst.Call, source: Source) -> Iterator[Finding]:
         )
     elif (
         _is_hot(node, source)
-        and (count := _prefix(parts)) is not None
-        and not _is_of_all(count, source, _DEPTH)
-        and not _is_cut_in_batches(node, source)
+        and (count := prefix(parts)) is not None
+        and not is_of_all(count, source)
+        and not is_cut_in_batches(node, source)
     ):
         shape = f"({source.code(count)},)"
         write = _few(k, n, shape, among, node, source)
@@ -180,7 +186,7 @@ def _is_drawn_often(node: cst.CSTNode, source: Source) -> bool:
 
 def _is_few(among: cst.BaseExpression, shape: cst.BaseExpression, source: Source) -> bool:
     """Whether one row is drawn, and not as many as there are: then a permutation is what is wanted."""
-    counted, sizes = _counted(among, source), _sizes(shape)
+    counted, sizes = _counted(among, source), sizes_of(shape)
     code = source.code(counted)
     if len(sizes) != 1 or source.code(sizes[0]) in (code, f"{code}.shape[0]", f"len({code})"):
         return False
@@ -205,13 +211,6 @@ def _is_of_networks(node: cst.Call, source: Source) -> bool:
         if any(_PARAMETERS.search(dotted(arg.value)) for arg in mapped.args[1:]):
             return True
     return False
-
-
-def _sizes(shape: cst.BaseExpression) -> list[cst.BaseExpression]:
-    match shape:
-        case cst.Tuple(elements=parts) | cst.List(elements=parts):
-            return [part.value for part in parts]
-    return [shape]
 
 
 def _counted(among: cst.BaseExpression, source: Source) -> cst.BaseExpression:
@@ -251,7 +250,7 @@ def _replacing(node: cst.Call, source: Source) -> Part:
 def _count(shape: cst.BaseExpression, source: Source) -> cst.BaseExpression | None:
     """How many are drawn, by a shape of one axis that is written out."""
     meant = source.meant(shape)
-    sizes = _sizes(meant) if isinstance(meant, cst.Tuple | cst.List) else []
+    sizes = sizes_of(meant) if isinstance(meant, cst.Tuple | cst.List) else []
     is_here = meant is shape or all(is_same_at(size, shape, source) for size in sizes)
     return sizes[0] if len(sizes) == 1 and is_here else None
 
@@ -285,88 +284,3 @@ def _few(key: str, length: str, shape: str, among: cst.BaseExpression, node: cst
         x = source.code(among)
         return f"{x}[{places}], or {x}[{again}] where two may be the same"
     return f"{places}, or {again} where two may be the same; of an array what stands at those places"
-
-
-def _parts_read(node: cst.Call, source: Source) -> list[cst.BaseExpression | cst.BaseSlice]:
-    """What the subscripts of a permutation take, where it is only subscripted or an index."""
-    found: list[cst.BaseExpression | cst.BaseSlice] = []
-    for read in source.readers(node):
-        match source.parent(read):
-            case cst.Subscript(value=value) as subscript if value is read:
-                found.extend(elements(subscript.slice)[:1])
-            case cst.Index():
-                found.append(cst.Ellipsis())
-            case _:
-                return []
-    return found
-
-
-def _prefix(parts: list[cst.BaseExpression | cst.BaseSlice]) -> cst.BaseExpression | None:
-    """The k of `[:k]`, where that is all that is read."""
-    match parts:
-        case [cst.Slice(lower=None, upper=cst.BaseExpression() as count, step=None)]:
-            return None if isinstance(count, cst.UnaryOperation) else count
-    return None
-
-
-def _is_of_all(count: cst.BaseExpression, source: Source, depth: int) -> bool:
-    """Whether as many are taken as make whole batches, `n // size * size`: next to all that there are."""
-    match count:
-        case cst.Name():
-            value = source.value(count)
-            return bool(depth) and value is not None and _is_of_all(value, source, depth - 1)
-        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
-            return any(_is_quotient(part, source) for part in (left, right))
-        case cst.BinaryOperation(operator=cst.Subtract(), right=cst.BinaryOperation(operator=cst.Modulo())):
-            return True
-    return False
-
-
-def _is_cut_in_batches(node: cst.Call, source: Source) -> bool:
-    """Whether what is taken, so many times so many, is cut into batches: `[: count * size].reshape(count, size)`, an
-    epoch's order, of which the last that make no batch are left out."""
-    for read in source.readers(node):
-        match source.parent(read):
-            case (
-                cst.Subscript(
-                    slice=[cst.SubscriptElement(slice=cst.Slice(upper=cst.BaseExpression() as upper))]
-                ) as part
-            ):
-                count = source.meant(upper)
-                if isinstance(count, cst.BinaryOperation) and isinstance(count.operator, cst.Multiply):
-                    sizes = {source.code(count.left), source.code(count.right)}
-                    return any(sizes <= _shape(cut, source) for cut in source.readers(part))
-    return False
-
-
-def _shape(read: cst.CSTNode, source: Source) -> set[str]:
-    """What `x.reshape(...)` is told, where that is what is done with `read`."""
-    match source.parent(read):
-        case cst.Attribute(value=value, attr=cst.Name("reshape")) as method if value is read:
-            call = source.parent(method)
-            arguments = call.args if isinstance(call, cst.Call) else ()
-            return {source.code(part) for arg in arguments for part in _sizes(arg.value)}
-    return set()
-
-
-def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
-    """`n // size`, or `min(steps, n // size)`, which a caller may make less."""
-    meant = source.meant(node)
-    if isinstance(meant, cst.Call) and source.calls(meant, "min"):
-        is_few = any(isinstance(arg.value, cst.Integer) for arg in meant.args)
-        return not is_few and any(_is_quotient(arg.value, source) for arg in meant.args)
-    return isinstance(meant, cst.BinaryOperation) and isinstance(meant.operator, cst.FloorDivide)
-
-
-def _goes_through(node: cst.Call, source: Source) -> bool:
-    """Whether something is put in random order, and one place of the order is read afterwards."""
-    picked = indexed = 0
-    for read in source.readers(node):
-        match source.parent(read):
-            case cst.Index():
-                indexed += 1
-            case cst.Subscript(value=value, slice=[cst.SubscriptElement(slice=cst.Index())]) if value is read:
-                if source.scope(read) != source.scope(node) or source.in_loop(read):
-                    return False
-                picked += 1
-    return picked == 1 and indexed >= 1
