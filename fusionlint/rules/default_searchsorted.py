@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.operations.choice import FACTORIZATIONS, is_beside_a_call
 from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
 from fusionlint.patterns.runs.before_loops import starts_a_loop
+from fusionlint.patterns.runs.beside_scans import is_beside_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.runs.often import runs_often
@@ -41,6 +43,7 @@ rule = Rule(__name__, harm="fusion")
 
 # Nobody minds how long a curve takes; what renders may well make what an agent sees.
 _PLOTS = regex(r"(^|_)plots?(_|$)")
+_SCHEDULE = regex(r"schedul", re.I)
 # What looks something up, and the argument that is looked through.
 _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")}
 _SEARCHES = tuple(_TABLES)
@@ -71,6 +74,8 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
         return
+    if _is_of_a_schedule(node, source):
+        return
     if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps
     if is_never_read(node, source):
@@ -93,7 +98,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
         return
-    if starts_a_loop(node, source):
+    if starts_a_loop(node, source) or is_beside_whole_loops(node, source):
         return
     # There it is one compiled program, and written out it is many.
     if is_mapped_by_the_host(node, source) or (source.context(node) != "traced" and is_for_the_host(node, source)):
@@ -282,6 +287,11 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
         case cst.Call(args=[cst.Arg(value=cst.Attribute() as field), *_]) as made if source.calls(made, *TO_ARRAY):
             return any(map(SETTING.match, dotted(field).split(".")[:-1]))
     return False
+
+
+def _is_of_a_schedule(node: cst.Call, source: Source) -> bool:
+    """Whether code that says it is a schedule's looks for a step among milestones: a few numbers, once an update."""
+    return _SCHEDULE.search(source.scope(node)) is not None
 
 
 def _is_a_list(table: cst.BaseExpression | None, source: Source) -> bool:

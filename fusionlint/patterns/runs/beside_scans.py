@@ -10,8 +10,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.functions import function_named
-from fusionlint.patterns.runs.loop_bodies import LOOPS
+from fusionlint.patterns.runs.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import LOOPS as UNDER
 from fusionlint.patterns.runs.under import VMAPS, under_loop
@@ -58,6 +59,41 @@ def is_given_by_whole_loops(made: cst.CSTNode | None, source: Source) -> bool:
     named = function_named(function, source)
     place = source.project.find(source.qualified_name(function)) if named is None else source.body_place(named)
     return place is not None and place in run_loops(source.project)
+
+
+def is_beside_whole_loops(node: cst.CSTNode, source: Source) -> bool:
+    """Whether this is done once for each run of a whole loop of jax.lax, by a traced function that calls what runs one,
+    or by all that call it: the loss of a simulation, in the same program. A few steps are nothing beside those."""
+    function, below = source.function(node), node
+    while isinstance(function, cst.FunctionDef | cst.Lambda) and not source.in_loop(below):
+        if isinstance(function, cst.FunctionDef) and _runs_whole_loops(function, source):
+            return True
+        place = source.body_place(function)
+        if place in all_loop_bodies(source.project):
+            return False
+        below, function = function, source.function(function)
+        if function is None:
+            return _is_called_beside(place, source)
+    return False
+
+
+def _runs_whole_loops(function: cst.FunctionDef, source: Source) -> bool:
+    if source.context(function.body) == "host":
+        return False
+    own = (part for part in inside(function.body) if source.function(part) is function)
+    return any(is_given_by_whole_loops(part, source) for part in own)
+
+
+def _is_called_beside(place: Place, source: Source) -> bool:
+    """Whether all that are seen to call a function of this file do so, here, beside whole loops of jax.lax."""
+    project = source.project
+    callers = {caller for caller, _ in calls_in_use(project, place)}
+    if not callers or any(call.loops for _, call in calls_in_use(project, place)):
+        return False
+    functions = [source.definition(caller.scope) for caller in callers if caller.path == source.path and caller.scope]
+    return len(functions) == len(callers) and all(
+        isinstance(function, cst.FunctionDef) and _runs_whole_loops(function, source) for function in functions
+    )
 
 
 def is_made_for_scans(node: cst.CSTNode, source: Source) -> bool:
