@@ -139,6 +139,29 @@ def test_branches_are_chosen_as_trees_as_calls_and_by_number(chosen: str, after:
         assert_same(code, written, X, p, i)
 
 
+def test_branches_that_return_several_values_without_parentheses_are_chosen_as_tuples() -> None:
+    code = """
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def run(x, p):
+        y = 2.0 * x
+
+        def new():
+            return p, y,
+
+        def old():
+            return p, x
+
+        return jax.lax.cond(p > 2, new, old)
+    """
+    written = fixed("cond-for-where", code)
+    assert "(p,y,),(p,x)" in "".join(written.split())
+    for p in (0, 3):
+        assert_same(code, written, X, p)
+
+
 @pytest.mark.parametrize(
     "chosen",
     [

@@ -55,9 +55,11 @@ def has_only(call: cst.Call, positions: int, *names: str) -> bool:
 
 
 def as_argument(node: cst.BaseExpression, source: Source) -> str:
-    """`node` as it can stand between commas: in the parentheses that it stood in, where those mean something."""
+    """`node` as it can stand between commas: in the parentheses that it stood in, where those mean something, and a
+    tuple that stood in none, `return a, b`, in some."""
     text = source.code(node)
-    return f"({text})" if isinstance(node, cst.Tuple | cst.GeneratorExp | cst.Yield) and node.lpar else text
+    is_whole = isinstance(node, cst.Tuple) or (isinstance(node, cst.GeneratorExp | cst.Yield) and bool(node.lpar))
+    return f"({text})" if is_whole else text
 
 
 def as_operand(node: cst.BaseExpression, text: str) -> str:
