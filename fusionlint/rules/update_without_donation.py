@@ -57,7 +57,7 @@ from fusionlint.patterns.values.predicates import static_names
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle
+from fusionlint.source.traced import calls_in_use, is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -231,7 +231,10 @@ def _finding(
     donated: frozenset[int],
 ) -> Iterator[Finding]:
     # In a trace a call is inlined, and donates nothing.
-    calls = [c for c in calls or () if not is_idle(source.project, source.place(c)) and source.context(c) != "traced"]
+    inlined = [c for c in calls or () if source.context(c) == "traced"]
+    calls = [c for c in calls or () if not is_idle(source.project, source.place(c)) and c not in inlined]
+    if inlined and not any(_is_asked_for(call, source) for call in calls):
+        return
     if not calls or is_idle(source.project, source.place(node)) or any(is_of_em(dotted(c.func)) for c in calls):
         return
     names = given_up(calls, donated, source, is_equinox=is_equinox(node, source))
@@ -265,6 +268,12 @@ def _finding(
         edits=told(node, said, source) if is_all and said is not None else (),
         pair=1 if is_written else 0,
     )
+
+
+def _is_asked_for(call: cst.Call, source: Source) -> bool:
+    """Whether the code at `call` is a script's own, or a function that somebody is seen to call."""
+    place = source.place(call)
+    return not place.scope or bool(calls_in_use(source.project, place))
 
 
 def _is_hot(call: cst.Call, source: Source) -> bool:

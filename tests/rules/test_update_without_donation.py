@@ -1283,3 +1283,41 @@ def test_a_few_steps_in_each_of_many_turns_are_many(around: str, inner: str, is_
             return state
         """
     assert bool(findings(code)) is is_repeated
+
+
+@pytest.mark.parametrize(
+    ("used", "count"),
+    [
+        ("def step(state, x):\n        return update(state, x), None\n\n    return jax.lax.scan(step, state, xs)", 0),
+        ("for x in xs:\n        state = update(state, x)\n    return state", 1),
+    ],
+)
+def test_a_step_that_is_inlined_in_a_loop_of_jax_alone_donates_nothing(used: str, count: int) -> None:
+    code = f"""
+update = jax.jit(_step)
+
+def step_once(state, x):
+    state = update(state, x)
+    return state
+
+def train(state, xs):
+    {used}
+"""
+    assert len(findings(code)) == count
+
+
+@pytest.mark.parametrize(("kept", "count"), [("first", 0), ("params", 1)])
+def test_what_another_field_was_given_too_is_not_donated(kept: str, count: int) -> None:
+    code = f"""
+class Model:
+    def __init__(self, network, key):
+        params = network.init(key)
+        self.params = params
+        self.{kept} = params
+        self.step = jax.jit(lambda params, batch: jax.tree.map(lambda p: p - 0.1 * (p @ batch), params))
+
+    def fit(self, batches):
+        for batch in batches:
+            self.params = self.step(self.params, batch)
+"""
+    assert len(findings(code)) == count

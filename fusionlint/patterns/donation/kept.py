@@ -48,9 +48,20 @@ def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: So
 
 
 def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
-    """`self.average = self.params`: both hold one array."""
+    """`self.average = self.params`: both hold one array; so do `self.first = params` and `self.params = params`."""
     stored = assigned(field, source)
-    return stored is not None and dotted(stored).startswith("self.")
+    if not isinstance(stored, cst.Name):
+        return stored is not None and dotted(stored).startswith("self.")
+    others = [target for use in source.uses(stored) if (target := _field_given(use.node, source)) is not None]
+    return any(dotted(target) != dotted(field) for target in others)
+
+
+def _field_given(value: cst.CSTNode, source: Source) -> cst.Attribute | None:
+    """The field that a variable is written to as it is: `self.params = params`."""
+    match source.parent(value):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name("self")) as field)], value=given):
+            return field if given is value else None
+    return None
 
 
 def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
