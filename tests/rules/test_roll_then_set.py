@@ -104,7 +104,6 @@ def test_the_join_computes_what_the_roll_and_the_write_do(write: str, joined: st
         ("return jnp.roll(x + 1, 1, axis=0).at[0].set(v)", None),
         ("return jnp.roll(x, 1, axis=0).astype(int).at[0].set(v)", None),
         ("return jnp.roll(x, 64).at[0].set(v)", None),
-        ("return jnp.roll(jnp.ones((3, s)), 1).at[0].set(v)", None),
         ("return jnp.roll(x, 1, axis=0).at[0].set(v, mode='drop')", None),
         ("return jnp.roll(x, 1, axis=0).at[0, 1:-1].set(v)", None),
     ],
@@ -173,3 +172,29 @@ def test_along_the_first_axis_what_elementwise_work_reads_is_one_kernel(write: s
     code = f"import jax, jax.numpy as jnp\n\n@jax.jit\ndef near(x):\n    moved = {write}\n    return x | moved\n"
     (found,) = check_text(code.encode(), "m.py", Scope(("roll-then-set",)))
     assert {*found.targets} == targets
+
+
+@pytest.mark.parametrize(
+    ("read", "shift", "count"),
+    [
+        ("size = x.shape[1]", "-1", 0),
+        ("size = x.shape[1]", "-1, axis=0", 1),
+        # By as many as a row has, whole rows move.
+        ("size = x.shape[1]", "-size", 1),
+        ("size = x.shape[0]", "-1", 1),
+        ("size, x = 3, jnp.ones((3, 4)) * x", "-1", 0),
+    ],
+)
+def test_all_elements_of_a_matrix_in_a_row_do_not_move_as_its_rows_do(read: str, shift: str, count: int) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def plan(x):
+    {read}
+    first = jnp.roll(x, {shift})
+    first = first.at[-1].set(0)
+    return first, size
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("roll-then-set",)))) == count
