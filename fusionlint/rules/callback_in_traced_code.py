@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.callbacks.calls import CALLBACKS, PRINT, RETURNS, SETTINGS, holds_a_loop, loop_around
+from fusionlint.patterns.callbacks.calls import CALLBACKS, PRINT, RETURNS, SETTINGS, loop_around, takes_many_steps
 from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, only_tells
 from fusionlint.patterns.code.calls import argument, hides_some
 from fusionlint.patterns.runs.concrete import CLOCKS
@@ -61,7 +61,7 @@ def called_by_every_run(node: cst.Call, source: Source) -> Iterator[Finding]:
     if place in reached_from(source.project, _BRANCHES) or loop_around(node, source) is not None:
         return
     # What is reported once, for many steps, is cheap.
-    if name not in RETURNS and holds_a_loop(function, source):
+    if name not in RETURNS and takes_many_steps(function, source):
         return
     if name in RETURNS:
         if not _is_numeric(node, source):

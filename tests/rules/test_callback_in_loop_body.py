@@ -162,3 +162,19 @@ def test_an_evaluation_or_a_checkpoint_of_many_steps_is_told_at_once(old: str, n
     assert len(check_text(code.encode(), "m.py", ONLY)) == 1
     assert not check_text(code.replace(old, new).encode(), "m.py", ONLY)
     assert len(check_text(SMALL.replace("log", "save_checkpoint").encode(), "m.py", ONLY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "count"),
+    [
+        ("io_callback(lambda x: wandb.log(x, step=x['step']), None, rewards)", 0),
+        ("io_callback(lambda x: [wandb.log(each) for each in x], None, rewards)", 1),
+        (
+            "def entry(told):\n            info, step = told\n            wandb.log(info, step=step)\n\n"
+            "        io_callback(entry, None, (rewards, 1))",
+            0,
+        ),
+    ],
+)
+def test_one_entry_of_a_log_for_many_steps_is_to_be_seen_at_once(report: str, count: int) -> None:
+    assert found(report) == count

@@ -58,3 +58,23 @@ def test_what_a_loop_asks_is_told_in_each_turn() -> None:
     )
     rules = Scope(("callback-in-traced-code", "callback-in-loop-body"))
     assert len(check_text(code.encode(), "m.py", rules)) == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "count"), [("jax.lax.scan(lambda x, _: (jnp.sin(x), x), x, None, 64)[0]", 0), ("jnp.sin(x)", 1)]
+)
+def test_what_is_told_of_a_whole_run_is_cheap_beside_it(run: str, count: int) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+def played(x):
+    return {run}
+
+@jax.jit
+def evaluate(x):
+    found = played(x)
+    jax.debug.print("won {{}}", found.mean())
+    return found
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("callback-in-traced-code",)))) == count

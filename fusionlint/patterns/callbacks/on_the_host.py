@@ -81,6 +81,8 @@ def _told(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
             pass
         case cst.Return(value=None) | cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]):
             pass
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple())], value=cst.Name()):
+            pass  # `metrics, step = told`
         case _:
             yield statement
 
@@ -136,7 +138,7 @@ def _is_an_entry(node: cst.Call, source: Source) -> bool:
     """Whether what `node` calls on the host is seen to do no more than to log, once, and to show how far it is:
     `wandb.log({"returns": info["returns"].mean()})`, `pbar.update(1)`."""
     function = _called(node, source)
-    if not isinstance(function, cst.FunctionDef) or source.calls(node, PRINT):
+    if function is None or source.calls(node, PRINT):
         return False
     told = [
         dotted(one.func) if isinstance(one, cst.Call) else "" for part in _statements(function) for one in _told(part)
