@@ -15,9 +15,10 @@ from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.loops.turns import writes_kernels
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
+from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
     counter, classes = counted
     picked = _picked(node, counter, loop, source)
     if picked is None or is_concrete(node, source) or not collected(loop, source):
+        return
+    if is_called_as_once(last_name(source.scope(node))):
         return
     reductions = list(_reductions(loop, counter, source))
     if reductions[0] is not node or not _are_apart(loop) or not _is_of_jax(loop, source):

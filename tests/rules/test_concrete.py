@@ -87,6 +87,11 @@ def rules(code: str) -> list[str]:
         pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
         pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
         pytest.param("ends, n = [0, 1], parts[: len(parts) - 1]", ["blocks-by-at-set"], id="cut at a length"),
+        pytest.param(
+            "ends = [0, 1]\n    if SIZE:\n        parts = parts[: jnp.argmax(parts[0])]",
+            ["blocks-by-at-set"],
+            id="cut at an array in a branch",
+        ),
         pytest.param("ends, n = [0, 1], jnp.sin(parts[0])\n    n = n[n > 0]", [], id="cut by a mask"),
         pytest.param(
             "ends, n = [0, 1], jnp.sin(parts[0])\n    hits = n > 0\n    n = n[:, hits]", [], id="along an axis"

@@ -67,3 +67,15 @@ def test_counts_alone_are_no_case_for_a_gpu() -> None:
     (counts,) = findings(LOOP.format(over="n", mask="labels == k", value="jnp.sum(mask)"))
     assert "h100" in values.targets
     assert "h100" not in counts.targets
+
+
+@pytest.mark.parametrize(("name", "count"), [("prepare", 0), ("region_means", 1)])
+def test_classes_that_are_counted_before_anything_runs_are_left(name: str, count: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+class Coupling:
+    def {name}(self, labels, n):
+        return jnp.array([jnp.sum(labels == k) for k in range(n)])
+"""
+    assert len(check_text(code.encode(), "m.py", SCOPE)) == count

@@ -86,8 +86,11 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
     about = source.project, source.contexts, source.place(node)
     if is_made_once(*about) or is_for_hosts(*about):
         return True
-    ends = (is_cut_by_a_mask, is_cut_at_an_array, _takes_from_a_list, _is_kept, _asks_an_array)
-    if any(is_end(part, function, source) for part in _code(function.body) for is_end in ends):
+    ends, cuts = (_takes_from_a_list, _is_kept, _asks_an_array), (is_cut_by_a_mask, is_cut_at_an_array)
+    code = list(_code(function.body))
+    if any(is_end(part, function, source) for part in code for is_end in ends):
+        return True
+    if any(is_cut(part, function, source, node) for part in code for is_cut in cuts):
         return True
     return _is_driver(function, calls, source) or any(_ends_a_trace(call, function, source, node) for call in calls)
 
