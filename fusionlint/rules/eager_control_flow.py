@@ -18,9 +18,11 @@ from fusionlint.patterns.dispatch.eager_functions import CONTROL_FLOW, calling_i
 from fusionlint.patterns.dispatch.host import is_counted, runs_once
 from fusionlint.patterns.dispatch.jit import is_jitted, value
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
+from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.operations.interpolation import for_all_at_once
+from fusionlint.patterns.runs.from_callers import given_by_callers
 from fusionlint.patterns.runs.switches import ifs_around, is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -74,6 +76,9 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
         return
     if _is_compiled(node.args[0].value, source) or _only_picks(node.args[0].value, source):
+        return
+    handed = [*given_by_callers(node.args[0].value, node, source)]
+    if handed and all(_is_compiled(function, source) for function in handed):
         return
     if _CONSTRUCTORS.search(source.scope(node)) or is_called_jitted(node, source):
         return
@@ -288,9 +293,11 @@ def _loop(call: cst.Call, source: Source) -> Loop | None:
 
 
 def _goes_on(loop: Loop, source: Source) -> bool:
-    """Whether a loop counts, or goes over data: of the settings, models, layers, chains or names that others go over
-    there are few, and each may have shapes of its own."""
+    """Whether a loop counts, further than to four, or goes over data: of the settings, models, layers, chains or names
+    that others go over there are few, and each may have shapes of its own."""
     if isinstance(loop, cst.For) and any(_OF_A_FEW.search(name) for name in read(loop.iter)):
+        return False
+    if isinstance(loop, cst.For) and is_few(loop.iter, source):
         return False
     if isinstance(loop, cst.While) or is_counted(loop, source):
         return True

@@ -282,3 +282,28 @@ def test_a_stack_is_of_values_that_stand_in_a_row(place: str, instead: str) -> N
 )
 def test_what_asks_for_values_alone_is_a_librarys(rule: str, body: str, number: int) -> None:
     assert found(rule, body, "distances") == number
+
+
+@pytest.mark.parametrize(("above", "number"), [("@jax.jit", 0), ("", 1)])
+def test_what_all_callers_hand_over_may_be_compiled(above: str, number: int) -> None:
+    code = f"""{HEAD}
+{above}
+def loss(x):
+    return jnp.sum(x * x)
+
+def descend(function, x):
+    for _ in range(100):
+        x = x - 0.1 * jax.grad(function)(x)
+    return jax.device_get(x)
+
+if __name__ == "__main__":
+    print(descend(loss, jnp.ones(8)))
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))) == number
+
+
+@pytest.mark.parametrize(("turns", "number"), [("1", 0), ("ROUNDS", 0), ("100", 1), ("n", 1)])
+def test_a_few_turns_are_a_few_traces(turns: str, number: int) -> None:
+    body = f"import tqdm\nfor i in tqdm.tqdm(range({turns})):\n    y = jax.vmap(fns)(xs)\n    print(y)"
+    code = f"{HEAD}ROUNDS = 2\ndef main(xs, fns, n):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))) == number

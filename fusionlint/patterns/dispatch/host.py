@@ -14,6 +14,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
+from fusionlint.patterns.loops.collected import BARS
 from fusionlint.patterns.runs.options import as_given
 from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.tree import Source
@@ -30,8 +31,6 @@ _BUILTIN = frozenset(("range", "enumerate", "zip", "len", "float", "int", "bool"
                       "reversed", "sorted", "print"))  # fmt: skip
 _COUNTERS = frozenset(("range", "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "itertools.count",
                        "numpy.arange", "jax.numpy.arange"))  # fmt: skip
-_BARS = frozenset(("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "enumerate", "reversed", "rich.progress.track",
-                   "zip"))  # fmt: skip
 # What a scan can do after, or at the end of, as many steps as one likes.
 _NOTES = regex(
     r"^(append|extend|set_description|set_postfix|set_postfix_str|update|write|info|debug|warning|log|format|join|items"
@@ -99,7 +98,7 @@ def _counts(iterated: cst.BaseExpression, source: Source) -> bool:
     name = source.qualified_name(iterated.func) or ""
     if name in _COUNTERS or (name.startswith("jax.") and name != "jax.device_get"):
         return True
-    return name in _BARS and all(_counts(a.value, source) for a in iterated.args if a.keyword is None)
+    return name in BARS and all(_counts(a.value, source) for a in iterated.args if a.keyword is None)
 
 
 def feeds_from_device(node: cst.CSTNode, carry: Carry, source: Source) -> bool:

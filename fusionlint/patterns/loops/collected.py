@@ -19,6 +19,9 @@ JOINS = frozenset(
 )
 # Up to so many iterations a loop is as well written out.
 FEW = 3
+# What goes through what it is handed, as often as that has elements.
+BARS = frozenset(("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "enumerate", "reversed", "rich.progress.track",
+                  "zip"))  # fmt: skip
 
 # What stands between the parts of a name: "NORTH_EAST". Lines and words can be many.
 _MARKS = frozenset(("_", "-", ".", "/", ":"))
@@ -56,15 +59,14 @@ def is_few(iterated: cst.BaseExpression, source: Source) -> bool:
     match iterated:
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
             return len(elements) <= FEW
-        case cst.Call(args=[cst.Arg(value=cst.Integer() as count)]) if source.calls(
-            iterated, "range", "jax.numpy.arange"
-        ):
-            return count.evaluated_value <= FEW
+        case cst.Call(args=[cst.Arg(value=count)]) if source.calls(iterated, "range", "jax.numpy.arange"):
+            turns = source.meant(count)
+            return isinstance(turns, cst.Integer) and turns.evaluated_value <= FEW
         case cst.Call(args=[_, cst.Arg(value=cst.Integer() as count)]) if source.calls(iterated, "jax.random.split"):
             return count.evaluated_value <= FEW
         case cst.Call(args=[_]) if source.calls(iterated, "jax.random.split"):
             return True
-        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip", "reversed"):
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, *BARS):
             return is_few(inner, source)
         case cst.Call(func=cst.Attribute(attr=cst.Name("split")), args=[cst.Arg(value=cst.SimpleString() as mark)]):
             return mark.evaluated_value in _MARKS
