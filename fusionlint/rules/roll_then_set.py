@@ -151,10 +151,10 @@ def _is_along_the_first(write: Write) -> bool:
 
 
 def _moves_across_rows(roll: cst.Call, source: Source) -> bool:
-    """Whether all elements of a matrix move in a row, by a number that is written out: no join of rows does that."""
+    """Whether all elements of a matrix move in a row by one: no join of its rows does that."""
     array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
-    is_along_all = argument(roll, 2, "axis") is None and shift is not None and constant(shift) is not None
-    return is_along_all and array is not None and axes_of(array, source) == "matrix"
+    is_by_one = argument(roll, 2, "axis") is None and shift is not None and constant(shift) in (1, -1)
+    return is_by_one and array is not None and axes_of(array, source) == "matrix"
 
 
 def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:

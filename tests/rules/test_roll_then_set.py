@@ -181,11 +181,12 @@ def test_along_the_first_axis_what_elementwise_work_reads_is_one_kernel(write: s
         ("size = x.shape[1]", "-1, axis=0", 1),
         # By as many as a row has, whole rows move.
         ("size = x.shape[1]", "-size", 1),
+        ("size = x.shape[1]", "-8", 1),
         ("size = x.shape[0]", "-1", 1),
         ("size, x = 3, jnp.ones((3, 4)) * x", "-1", 0),
     ],
 )
-def test_all_elements_of_a_matrix_in_a_row_do_not_move_as_its_rows_do(read: str, shift: str, count: int) -> None:
+def test_a_matrix_whose_elements_move_by_one_does_not_move_as_its_rows_do(read: str, shift: str, count: int) -> None:
     code = f"""
 import jax
 import jax.numpy as jnp
