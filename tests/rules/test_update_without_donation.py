@@ -1307,13 +1307,16 @@ def train(state, xs):
 
 
 @pytest.mark.parametrize(("kept", "count"), [("first", 0), ("params", 1)])
-def test_what_another_field_was_given_too_is_not_donated(kept: str, count: int) -> None:
+@pytest.mark.parametrize("between", ["", "\nclass Trained(Model):"])
+def test_what_another_field_was_given_too_is_not_donated(kept: str, count: int, between: str) -> None:
     code = f"""
 class Model:
     def __init__(self, network, key):
         params = network.init(key)
         self.params = params
         self.{kept} = params
+{between}
+    def build(self):
         self.step = jax.jit(lambda params, batch: jax.tree.map(lambda p: p - 0.1 * (p @ batch), params))
 
     def fit(self, batches):

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.donation.parts import gives_back
 from fusionlint.patterns.runs.from_callers import handed_by_callers
 from fusionlint.patterns.values.kinds import kind
+from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -31,11 +32,19 @@ def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Sou
             return True
     else:
         owner = source.facts.class_around(source.scope(call))
-        fields = list(source.fields_called(name, owner))
+        fields = [field for each in _classes(owner, source) for field in source.fields_called(name, each)]
         if any(_is_written_with_a_field(field, source) for field in fields):
             return True
         places = iter(fields)
     return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
+
+
+def _classes(owner: str, source: Source) -> Iterator[str]:
+    """A class, and those of this file that it is made of."""
+    yield owner
+    for base in source.project.bases(Place(source.path, owner)) if owner else ():
+        if base.path == source.path and base.scope != owner:
+            yield from _classes(base.scope, source)
 
 
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
