@@ -457,3 +457,23 @@ def visited(tree, targets):
 @pytest.mark.parametrize(("back", "count"), [("up", 0), ("here + 1", 1)])
 def test_a_walk_up_and_down_a_tree_has_no_array_form(back: str, count: int) -> None:
     assert len(findings("while-loop-under-vmap", WALK.format(back=back))) == count
+
+
+@pytest.mark.parametrize(("beside", "is_said"), [("pass", True), ("out = out.at[i:j, j : j + n].set(-block)", False)])
+def test_blocks_beside_those_of_the_diagonal_are_rows_of_blocks(beside: str, is_said: bool) -> None:
+    code = f"""
+@jax.jit
+def hessian(weights, sizes):
+    out = jnp.zeros((sum(sizes), sum(sizes)))
+    i, n = 0, sizes[0]
+    for k in range(len(sizes)):
+        j = i + sizes[k]
+        block = weights[k].T @ weights[k]
+        out = out.at[i:j, i:j].set(block)
+        {beside}
+        i = j
+    return out
+"""
+    text = advice("blocks-by-at-set", code)
+    assert ("block_diag" in text) is is_said
+    assert ("jnp.block" in text) is not is_said

@@ -13,6 +13,7 @@ from fusionlint.patterns.code.at import (
     FRESH_BY_SHAPE,
     Part,
     Write,
+    at_write,
     constant,
     counted_axis,
     first_axis,
@@ -232,7 +233,7 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
     jnp = source.alias("jax.numpy") or "jnp"
     if len([part for part in write.index if not is_whole(part)]) == 1:
         return f"one {jnp}.concatenate(blocks, axis={counted_axis(first_axis(write), write.index)})"
-    if _is_diagonal(write, source) and len(write.index) == 2:
+    if _is_diagonal(write, source) and len(write.index) == 2 and not _is_written_beside(write, loop, source):
         return "one jax.scipy.linalg.block_diag(*blocks)"
     if all(is_whole(part) or isinstance(part, cst.Slice) for part in write.index):
         return f"one {jnp}.block of the rows of them, with {jnp}.zeros where there is none,"
@@ -242,6 +243,13 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
         along = "" if join == "stack" else " or jax.scipy.linalg.block_diag where they lie along the diagonal,"
         return f"one {jnp}.{join}, each block brought to its place in its {rows} by {jnp}.pad,{along}"
     return f"one {jnp}.concatenate along the slice's axis for each place, then one {jnp}.stack"
+
+
+def _is_written_beside(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether the loop writes other blocks of the array too, beside the diagonal."""
+    calls = (part for part in inside(loop.body) if isinstance(part, cst.Call) and part is not write.call)
+    others = [found for call in calls if (found := at_write(call)) is not None]
+    return any(source.code(root(found)) == source.code(root(write)) for found in others)
 
 
 def _is_diagonal(write: Write, source: Source) -> bool:
