@@ -43,7 +43,7 @@ rule = Rule(__name__, harm="fusion")
 
 # Nobody minds how long a curve takes; what renders may well make what an agent sees.
 _PLOTS = regex(r"(^|_)plots?(_|$)")
-_SCHEDULE = regex(r"schedul", re.I)
+_SCHEDULE, _MILESTONES = regex(r"schedul", re.I), regex(r"milestone|boundar", re.I)
 # What looks something up, and the argument that is looked through.
 _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")}
 _SEARCHES = tuple(_TABLES)
@@ -74,7 +74,7 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
         return
-    if _is_of_a_schedule(node, source):
+    if _is_of_a_schedule(node, table, source):
         return
     if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps
@@ -289,9 +289,10 @@ def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
     return False
 
 
-def _is_of_a_schedule(node: cst.Call, source: Source) -> bool:
-    """Whether code that says it is a schedule's looks for a step among milestones: a few numbers, once an update."""
-    return _SCHEDULE.search(source.scope(node)) is not None
+def _is_of_a_schedule(node: cst.Call, table: cst.BaseExpression | None, source: Source) -> bool:
+    """Whether a schedule looks for a step among its milestones: a few numbers, once in an update."""
+    is_said = table is not None and _MILESTONES.search(source.code(table)) is not None
+    return is_said and _SCHEDULE.search(source.scope(node)) is not None
 
 
 def _is_a_list(table: cst.BaseExpression | None, source: Source) -> bool:

@@ -271,9 +271,9 @@ def _finding(
 
 
 def _is_asked_for(call: cst.Call, source: Source) -> bool:
-    """Whether the code at `call` is a script's own, or a function that somebody is seen to call."""
+    """Whether the code at `call` is a script's own, a loop, or a function that somebody is seen to call."""
     place = source.place(call)
-    return not place.scope or bool(calls_in_use(source.project, place))
+    return not place.scope or source.in_loop(call) or bool(calls_in_use(source.project, place))
 
 
 def _is_hot(call: cst.Call, source: Source) -> bool:

@@ -57,15 +57,21 @@ SCHEDULE = """
 import jax.numpy as jnp
 
 class {name}:
-    def __init__(self, boundaries, values):
-        self.boundaries, self.values = boundaries, jnp.array(values)
-
     def value(self, epoch):
-        return self.values[jnp.searchsorted(jnp.array(self.boundaries), epoch, side="right")]
+        return self.values[jnp.searchsorted(jnp.array(self.{table}), epoch, side="right")]
 """
 
 
-@pytest.mark.parametrize(("name", "count"), [("PiecewiseSchedule", 0), ("Histogram", 1)])
-def test_the_milestones_of_a_schedule_are_a_few_numbers(name: str, count: int) -> None:
-    code = SCHEDULE.format(name=name)
+@pytest.mark.parametrize(
+    ("name", "table", "count"),
+    [
+        ("PiecewiseSchedule", "boundaries", 0),
+        ("SequentialScheduler", "milestones", 0),
+        ("Histogram", "boundaries", 1),
+        # That of a diffusion has a time for each of its steps.
+        ("FlowScheduler", "timesteps", 1),
+    ],
+)
+def test_the_milestones_of_a_schedule_are_a_few_numbers(name: str, table: str, count: int) -> None:
+    code = SCHEDULE.format(name=name, table=table)
     assert len(check_text(code.encode(), "m.py", Scope(("default-searchsorted",)))) == count
