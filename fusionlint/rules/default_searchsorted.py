@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.calls import argument, beside, call_of, has_only, hides_some, is_handed_to
 from fusionlint.patterns.code.layout import quoted, with_one_more
 from fusionlint.patterns.code.same import is_unchanged_between
@@ -18,13 +16,13 @@ from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.operations.choice import FACTORIZATIONS, is_beside_a_call
 from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
+from fusionlint.patterns.operations.short_tables import is_a_list, is_of_a_schedule, is_of_settings
 from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.beside_scans import is_beside_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import is_body_of_a_loop, is_small
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import VMAPS, is_for_the_host, is_mapped_by_the_host, under_loop, under_vmap
-from fusionlint.patterns.values.handed_settings import SETTING
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
@@ -43,7 +41,6 @@ rule = Rule(__name__, harm="fusion")
 
 # Nobody minds how long a curve takes; what renders may well make what an agent sees.
 _PLOTS = regex(r"(^|_)plots?(_|$)")
-_SCHEDULE, _MILESTONES = regex(r"schedul", re.I), regex(r"milestone|boundar", re.I)
 # What looks something up, and the argument that is looked through.
 _TABLES = {"jax.numpy.searchsorted": (0, "a"), "jax.numpy.digitize": (1, "bins")}
 _SEARCHES = tuple(_TABLES)
@@ -72,9 +69,9 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
     if argument(node, 99, "method") is not None or is_concrete(node, source):
         return
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
-    if _is_of_a_plot(node, source) or _is_of_settings(table, source) or _is_a_list(table, source):
+    if _is_of_a_plot(node, source) or is_of_settings(table, source) or is_a_list(table, source):
         return
-    if _is_of_a_schedule(node, table, source):
+    if is_of_a_schedule(node, table, source):
         return
     if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps
@@ -96,7 +93,7 @@ def search_of_interp(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if source.function(node) is None or _is_for_numpy(node, source):
         return
-    if _is_of_a_plot(node, source) or is_concrete(node, source) or _is_of_settings(argument(node, 1, "xp"), source):
+    if _is_of_a_plot(node, source) or is_concrete(node, source) or is_of_settings(argument(node, 1, "xp"), source):
         return
     if starts_a_loop(node, source) or is_beside_whole_loops(node, source):
         return
@@ -272,37 +269,6 @@ def _is_same(first: cst.Call, then: cst.Call, source: Source) -> bool:
 
 def _is_of_a_plot(node: cst.CSTNode, source: Source) -> bool:
     return any(map(_PLOTS.search, source.scope(node).split(".")))
-
-
-def _is_of_settings(table: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether a list of settings is looked through, `jnp.array(config.milestones)`, `jnp.array(kw.get("steps"))`: what
-    somebody wrote down is a few numbers, and a search among them a step or two, which XLA unrolls."""
-    match source.meant(table):
-        case (
-            cst.Call(
-                args=[cst.Arg(value=cst.Call(func=cst.Attribute(attr=cst.Name("get")), args=[asked, *_])), *_]
-            ) as made
-        ):
-            return source.calls(made, *TO_ARRAY) and isinstance(asked.value, cst.SimpleString)
-        case cst.Call(args=[cst.Arg(value=cst.Attribute() as field), *_]) as made if source.calls(made, *TO_ARRAY):
-            return any(map(SETTING.match, dotted(field).split(".")[:-1]))
-    return False
-
-
-def _is_of_a_schedule(node: cst.Call, table: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether a schedule looks for a step among its milestones: a few numbers, once in an update."""
-    is_said = table is not None and _MILESTONES.search(source.code(table)) is not None
-    return is_said and _SCHEDULE.search(source.scope(node)) is not None
-
-
-def _is_a_list(table: cst.BaseExpression | None, source: Source) -> bool:
-    """Whether a list is looked through, `list(edges)`, which jax refuses: it never ran, or is numpy's after all."""
-    match source.meant(table):
-        case cst.List() | cst.ListComp():
-            return True
-        case cst.Call(func=cst.Name("list")):
-            return True
-    return False
 
 
 def _is_for_numpy(node: cst.Call, source: Source) -> bool:
