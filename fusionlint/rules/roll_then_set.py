@@ -18,7 +18,6 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import first_uses, readers_of, value_of, writer_of
 from fusionlint.patterns.compiled.round import parts_joined
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
-from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.patterns.writes.fused import is_worked_on_alone
@@ -55,8 +54,6 @@ def rolled_and_written_over(node: cst.Call, source: Source) -> Iterator[Finding]
     if write is None or write.method != "set" or write.value is None or moves_no_rows(node, source):
         return
     if not _is_end_that_came_round(node, write):
-        return
-    if _moves_across_rows(node, source):
         return
     yield source.finding(
         node,
@@ -148,13 +145,6 @@ def _is_along_the_first(write: Write) -> bool:
     """`.at[0]`, and `.at[0, :]`, which is the same."""
     first, *others = write.index
     return not isinstance(first, cst.Ellipsis) and not is_whole(first) and all(map(is_whole, others))
-
-
-def _moves_across_rows(roll: cst.Call, source: Source) -> bool:
-    """Whether all elements of a matrix move in a row by one: no join of its rows does that."""
-    array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
-    is_by_one = argument(roll, 2, "axis") is None and shift is not None and constant(shift) in (1, -1)
-    return is_by_one and array is not None and axes_of(array, source) == "matrix"
 
 
 def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:

@@ -12,17 +12,21 @@ import libcst as cst
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, constant, inside
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.runs.options import default_of
+from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.how_many import whole_number
 from fusionlint.source.tree import Source
 
 
 def moves_no_rows(roll: cst.Call, source: Source) -> bool:
-    """Whether a roll moves elements in a row, `jnp.roll(history, 8)`, by another number than a row is seen to have."""
+    """Whether a roll moves elements in a row, `jnp.roll(history, 8)`, by another number than a row is seen to have; by
+    one, those of a matrix."""
     array, shift = argument(roll, 0, "a"), argument(roll, 1, "shift")
     if array is None or shift is None or argument(roll, 2, "axis") is not None:
         return False
     by, row = constant(shift), row_made(array, source)
-    return by is not None and row is not None and abs(by) != row
+    if by is None or row is None:
+        return by in (1, -1) and axes_of(array, source) == "matrix"
+    return abs(by) != row
 
 
 def row_made(array: cst.BaseExpression, source: Source) -> int | None:
