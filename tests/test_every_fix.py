@@ -119,7 +119,10 @@ of_every_page = pytest.mark.parametrize("name", EVERYTHING.rules)
 
 @of_every_page
 def test_a_page_with_one_fix_made_is_whole_and_without_its_finding(name: str) -> None:
-    for _, case in cases_of(name):
+    cases = cases_of(name)
+    if not cases:
+        pytest.skip("no fix is made on this page")
+    for _, case in cases:
         assert_the_file_is_whole(case)
         assert_only_its_finding_goes(case)
 
@@ -142,11 +145,13 @@ def differences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     found: dict[str, list[object]] = defaultdict(list)
     for (name, *_), said in zip(chosen, counting.agree_many(tasks), strict=True):
         found[name].append(said)
-    return found
+    return dict(found)
 
 
 @of_every_page
 def test_a_page_with_one_fix_made_computes_the_same(name: str, differences: dict[str, list[object]]) -> None:
+    if name not in differences:
+        pytest.skip("no fix is made on this page where it says how to call what is fixed")
     assert [said for said in differences[name] if said is not None] == []
 
 
