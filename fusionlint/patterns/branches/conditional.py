@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import at_write, inside, is_none, listed
+from fusionlint.patterns.code.at import at_write, inside, is_none, listed, named_axes_written
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.functions import Function, function_named, result_of
@@ -138,6 +138,8 @@ def written_by(function: Function, source: Source, depth: int) -> Iterator[cst.B
     for part in inside(function.body) if depth else ():
         if write := at_write(part):
             yield write.array
+        elif (array := named_axes_written(part)) is not None:
+            yield array
         elif isinstance(part, cst.Call):
             name = source.qualified_name(part.func) or ""
             if name.startswith("jax.lax.dynamic_update") and part.args:

@@ -57,6 +57,21 @@ def at_write(node: cst.CSTNode | None) -> Write | None:
     return None
 
 
+def named_axes_written(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The array of `x.at["row", i].set(value)`, of which each place follows the name of its axis, as haliax has it."""
+    match node:
+        case cst.Call(
+            func=cst.Attribute(
+                value=cst.Subscript(value=cst.Attribute(value=array, attr=cst.Name("at")), slice=slices),
+                attr=cst.Name(method),
+            ),
+        ) if method in _METHODS:
+            parts = elements(slices)
+            is_named = all(map(_is_text, parts[::2])) and not any(map(_is_text, parts[1::2]))
+            return array if is_named and len(parts) % 2 == 0 else None
+    return None
+
+
 def place_of(write: Write, source: Source) -> str:
     """What stands between the brackets of a write, as code: `i, j`."""
     return ", ".join(map(source.code, write.index))

@@ -35,7 +35,10 @@ _LARGE = regex(
     # Drawn by rejection, in loops of their own.
     r"|random\.(gamma|loggamma|poisson|beta|dirichlet|chisquare|t|f|binomial|generalized_normal|ball))$"
 )
-_SMALL = regex(r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$")
+_SMALL = regex(
+    r"(jax|numpy|math|functools|operator|dataclasses|typing|chex)\.|[a-z]+$"
+    r"|haliax\.(where|minimum|maximum|arange|(zeros|ones|full)(_like)?)$"
+)
 _METHODS = frozenset(
     ("sum", "mean", "max", "min", "any", "all", "prod", "std", "var", "dot", "astype", "reshape", "ravel", "flatten",
      "squeeze", "transpose", "swapaxes", "argmax", "argmin", "clip", "cumsum", "take", "repeat", "round", "conj",

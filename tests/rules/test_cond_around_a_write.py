@@ -1,0 +1,47 @@
+"""cond-around-a-write: what counts as a write of a place."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+CODE = """
+import jax
+
+def counted(pages, counts):
+    def step(i, counts):
+        def one(counts):
+            return {write}
+
+        return jax.lax.cond(pages[i] >= 0, one, lambda counts: counts, counts)
+
+    return jax.lax.fori_loop(0, 64, step, counts)
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "count"),
+    [
+        ("counts.at[pages[i]].add(1)", 1),
+        ('counts.at["page", pages[i]].add(1)', 1),
+        ('counts.at["row", i, "page", pages[i]].set(0)', 1),
+        ('counts.at["page"].set(pages)', 0),
+        ('counts.at["row", "page"].set(pages)', 0),
+    ],
+    ids=["a place", "of a named axis", "of two", "a leaf of a tree", "a leaf within one"],
+)
+def test_a_place_may_stand_behind_the_name_of_its_axis(write: str, count: int) -> None:
+    code = CODE.format(write=write)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [("hax.where(pages[i] > 9, -1, i)", 1), ("hax.dot(pages, counts, axis='page')", 0)],
+    ids=["elementwise work", "a product"],
+)
+def test_what_haliax_does_element_by_element_is_small(value: str, count: int) -> None:
+    code = "import haliax as hax\n" + CODE.format(write=f'counts.at["page", i].set({value})')
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count
