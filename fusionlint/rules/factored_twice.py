@@ -40,20 +40,20 @@ _SIDE_BY_SIDE = (
 )
 # The pairs of the page about a matrix and its transpose, and about a factor of Cholesky that is factored again.
 _TRANSPOSED, _AGAIN = 1, 3
+_TURNS = ("transpose", "swapaxes", "reshape", "astype")
 # A right-hand side seldom goes through more names than this.
 _DEPTH = 8
 
 
 @rule.source("FunctionDef", "Lambda", calls=SOLVES)
 def solved_several_times(body: Function, source: Source) -> Iterator[Finding]:
-    """The solves of one function's own code, by the variable that is their matrix; each told once."""
-    groups: dict[tuple[cst.Name, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}
+    """The solves of one function's own code, by the variables that their matrix is made of; each told once."""
+    groups: dict[tuple[object, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}
     for node in inside(body.body):
         if isinstance(node, cst.Call) and source.calls(node, *SOLVES) and source.function(node) is body:
-            name, transposed = _matrix(node)
-            written = source.written(name) if name is not None else None
-            if written is not None:
-                groups.setdefault((written, _options(node, source)), []).append((node, transposed))
+            matrix, transposed = _matrix(node, source)
+            if matrix is not None:
+                groups.setdefault((matrix, _options(node, source)), []).append((node, transposed))
     for solves in groups.values():
         yield from _told(solves, source)
 
@@ -201,6 +201,7 @@ def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Findi
     if _by_a_factor(first, source) is not None:
         return  # told one by one: no solve of these has anything to factor
     later = [(call, turned) for call, turned in solves[1:] if not source.apart(first, call)]
+    later = [(call, turned) for call, turned in later if _is_of_the_same(call, first, source)]
     turned = [call for call, other in later if other != flipped]
     beside = [call for call, other in later if other == flipped and _is_another(call, first, source)]
     if turned:
@@ -223,11 +224,33 @@ def _options(call: cst.Call, source: Source) -> tuple[str, ...]:
     return tuple(sorted(source.code(arg) for arg in call.args[2:]))
 
 
-def _matrix(call: cst.Call) -> tuple[cst.Name | None, bool]:
-    """The name of the matrix, and whether it is transposed."""
+def _matrix(call: cst.Call, source: Source) -> tuple[object, bool]:
+    """The matrix, by where its variable got its value or by what is written, and whether it is transposed; None where
+    another one may be meant each time."""
     given = argument(call, 0, "a")
     matrix, is_turned = _untransposed(given) if given is not None else (None, False)
-    return (matrix, is_turned) if isinstance(matrix, cst.Name) else (None, False)
+    match matrix:
+        case cst.Name():
+            return source.written(matrix), is_turned
+        case cst.Call() | cst.BinaryOperation() if all(_is_of_jax(part, source) for part in inside(matrix)):
+            return source.code(matrix), is_turned
+    return None, False
+
+
+def _is_of_jax(part: cst.CSTNode, source: Source) -> bool:
+    """Whether a part of a matrix, if it is a call, is one of jax's functions, or a method that turns an array round."""
+    match part:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method))) if method in _TURNS:
+            return True
+        case cst.Call(func=function):
+            return (source.qualified_name(function) or "").startswith("jax.numpy.")
+    return True
+
+
+def _is_of_the_same(call: cst.Call, first: cst.Call, source: Source) -> bool:
+    """Whether the matrix of `call`, which is written as that of `first` is, is made of the same values."""
+    matrix = argument(first, 0, "a")
+    return matrix is not None and (isinstance(_untransposed(matrix)[0], cst.Name) or is_same_at(matrix, call, source))
 
 
 def _untransposed(matrix: cst.BaseExpression) -> tuple[cst.BaseExpression, bool]:

@@ -79,3 +79,27 @@ def test_a_factor_of_cholesky_is_not_factored_again(first: str, second: str, adv
     code = FACTORED.format(first=first, second=second)
     found = check_text(code.encode(), "m.py", Scope(("factored-twice",)))
     assert [each.suggestion.text for each in found if each.suggestion is not None] == advice
+
+
+@pytest.mark.parametrize(
+    ("between", "second", "count"),
+    [
+        ("pass", "jnp.linalg.solve(m.transpose(a), b)", 1),
+        ("m = m + b", "jnp.linalg.solve(m.transpose(a), b)", 0),
+        ("pass", "jnp.linalg.solve(m.transpose(b), b)", 0),
+        ("pass", "jnp.linalg.solve(jnp.eye(3) + m @ a, b)", 0),
+        ("y = jnp.linalg.solve(jnp.eye(3) + m @ a, a)", "(y, jnp.linalg.solve(jnp.eye(3) + m @ a, b))", 1),
+        ("y = jnp.linalg.solve(kernel(m), a)", "(y, jnp.linalg.solve(kernel(m), b))", 0),
+    ],
+    ids=["the same", "of another value", "turned otherwise", "another", "a sum", "made by somebody else's function"],
+)
+def test_a_matrix_is_the_same_where_the_same_work_of_jax_makes_it(between: str, second: str, count: int) -> None:
+    code = CODE.format(first="jnp.linalg.solve(m.transpose(a), a)", between=between, second=second)
+    assert len(check_text(code.encode(), "m.py", Scope(("factored-twice",)))) == count
+
+
+def test_a_matrix_may_be_written_in_a_branch_before_both() -> None:
+    code = CODE.format(first="None", between="if b is not None:\n        m += b", second="PAIR").replace(
+        "PAIR", "jnp.linalg.solve(m.transpose(a), a), jnp.linalg.solve(m.transpose(a), b)"
+    )
+    assert len(check_text(code.encode(), "m.py", Scope(("factored-twice",)))) == 1
