@@ -52,7 +52,7 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
         return
     if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
         return
-    jnp, name = source.alias("jax.numpy") or "jnp", choices[0].array.value
+    jnp, name = source.alias("jax.numpy") or "jnp", source.code(choices[0].array)
     is_one_place = len({place_of(write, source) for one in choices for write in chain(one.write, source)}) == 1
     outside = f'where places that stay as they are lie outside: `{jnp}.where(on, i, n)`, and mode="drop"'
     yield source.finding(
@@ -150,7 +150,7 @@ def _reads_another(one: Chosen, source: Source) -> bool:
     is_part = any(isinstance(part, cst.Slice) and not is_whole(part) for part in one.write.index)
     for node in inside(one.write.value) if one.write.value is not None else ():
         match node:
-            case cst.Subscript(value=cst.Name(name), slice=slices) if name == one.array.value:
+            case cst.Subscript(value=cst.Name(name), slice=slices) if name == source.code(one.array):
                 if is_part or [*map(source.code, elements(slices))] != place:
                     return True
     return False

@@ -79,3 +79,16 @@ def moved(p, q, grid, y, x, tile, floor):
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text.startswith("one `grid.at[places].set(values)`")
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("d = jnp.where(p, x.d.at[i].set(v), x.d)\nreturn jnp.where(p, d.at[j].set(v), d)", [1]),
+        ("d = jnp.where(p, x.d.at[i].set(v), x.e)\nreturn jnp.where(p, d.at[j].set(v), d)", []),
+        ("return jnp.where(p, x.d.at[i].set(v), x.d)", []),
+    ],
+    ids=["a field, then its successor", "another field", "a single choice"],
+)
+def test_what_is_written_first_may_be_a_field(body: str, found: list[int]) -> None:
+    assert lines(body) == found

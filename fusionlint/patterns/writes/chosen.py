@@ -16,6 +16,7 @@ from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.writes.chain import first_to_last, is_element, outermost, root
 from fusionlint.source.tree import Source
 from fusionlint.source.variables import Use
+from fusionlint.source.walk import dotted
 
 _COND = "jax.lax.cond"
 
@@ -25,7 +26,7 @@ class Chosen(NamedTuple):
 
     write: Write
     choice: cst.Call
-    array: cst.Name
+    array: cst.Name | cst.Attribute
     is_cond: bool
 
 
@@ -74,6 +75,8 @@ def _of(
     *,
     is_cond: bool,
 ) -> Chosen | None:
+    if isinstance(array, cst.Attribute) and dotted(array) and dotted(array) == dotted(other) and not is_cond:
+        return Chosen(write, choice, array, is_cond)  # a field, both times as the expression finds it
     if not isinstance(array, cst.Name) or not isinstance(other, cst.Name) or array.value != other.value:
         return None
     stored = _stored(array, choice, source)
@@ -204,7 +207,7 @@ def _goes_on(write: Write, choice: cst.Call, source: Source) -> bool:
 
 
 def _before(one: Chosen, source: Source) -> Chosen | None:
-    stored = _stored(one.array, one.choice, source)
+    stored = _stored(one.array, one.choice, source) if isinstance(one.array, cst.Name) else None
     target = source.parent(stored.node) if stored is not None else None
     statement = source.parent(target) if isinstance(target, cst.AssignTarget) else None
     before = _in_choice(statement.value, source) if isinstance(statement, cst.Assign) else None
