@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import RANGES, Part, Write, constant, is_fresh, is_whole, names_in
+from fusionlint.patterns.code.at import RANGES, Part, Write, constant, elements, is_fresh, is_whole, names_in
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.loops.carry import written_before
 from fusionlint.patterns.writes.chain import is_columns, root
@@ -177,10 +177,24 @@ def has_axes_behind(write: Write, source: Source) -> bool:
 
 
 def _unpacked_from(index: Sequence[Part], source: Source) -> cst.Call | None:
-    """The call that two names, all of an index, are unpacked from: `i, j = jnp.diag_indices(n)`."""
+    """The call that two names, all of an index, are unpacked from, `i, j = jnp.diag_indices(n)`, or whose two results
+    they are, `places[0], places[1]`."""
+    picked = [_picked(part) for part in index]
     made = [unpacked(source.written(part), source) for part in index if isinstance(part, cst.Name)]
+    if [place for _, place in picked] == [0, 1]:
+        made = [source.meant(whole) for whole, _ in picked]
     one = made[0] if len(made) == 2 and len(index) == 2 and made[0] is made[1] else None
     return one if isinstance(one, cst.Call) and source.calls(one, *_DIAGONALS) else None
+
+
+def _picked(part: Part) -> tuple[cst.Name | None, int | None]:
+    """What is picked from under a name, and which place of it: `places[0]`."""
+    match part:
+        case cst.Subscript(value=cst.Name() as whole, slice=slices):
+            match elements(slices):
+                case (cst.Integer() as place,):
+                    return whole, place.evaluated_value
+    return None, None
 
 
 def axes_before(write: Write) -> int:
