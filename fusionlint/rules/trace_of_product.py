@@ -37,8 +37,6 @@ class _Product(NamedTuple):
 @rule.source("Call", calls=(*_TRACES, *_DIAGONALS, _DIAG))
 def diagonal_of_a_product(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The product is made for this alone, and is one of two matrices."""
-    if not source.calls(node, *_TRACES, *_DIAGONALS, _DIAG) or not source.is_traced(node):
-        return
     product = _product(argument(node, 0, "a"), source)
     if product is None or not _is_of_the_middle(node) or is_idle(source.project, source.place(node)):
         return
