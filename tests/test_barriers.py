@@ -274,6 +274,20 @@ def test_reduce_feeding_reduce() -> None:
     assert by_value(module)["y"].cause == "reduce feeding reduce"
 
 
+@pytest.mark.parametrize(("line", "detail"), [(3, "XLA's two steps of one"), (4, "")])
+def test_a_reduction_that_xla_makes_in_two_steps_is_not_taken_for_two(line: int, detail: str) -> None:
+    at = 'metadata={op_name="jit(f)/reduce_sum" source_file="f.py" source_line=%d}'
+    module = program(
+        "%zero = f32[] constant(0)",
+        "%wide = f32[8,8]{1,0} bitcast(%x)",
+        f"%y = f32[8]{{0}} reduce(%wide, %zero), dimensions={{1}}, to_apply=%sum, {at % 3}",
+        f"%z = f32[] reduce(%y, %zero), dimensions={{0}}, to_apply=%sum, {at % line}",
+        before=SUM,
+    )
+    found = by_value(module)["y"]
+    assert (found.cause, found.detail) == ("reduce feeding reduce", detail)
+
+
 def test_a_reduction_that_went_back_into_a_whole_array_is_not_the_line_to_blame() -> None:
     """Of a softmax and what is done with it, in one kernel, the line of the maximum was shown."""
     at = 'metadata={op_name="jit(f)/f" source_file="f.py" source_line=%d}'
@@ -397,6 +411,24 @@ def test_an_asynchronous_copy_is_one_kernel_and_says_where_to() -> None:
     found = {barrier.writer: barrier for barrier in barriers(module)}
     assert (found["y"].readers, found["start"].readers) == (("start",), ("z",))
     assert (found["start"].cause, found["start"].detail, found["start"].bytes) == ("copy", "into on-chip memory", 256)
+
+
+def test_what_goes_to_the_hosts_memory_and_comes_from_there_says_so() -> None:
+    """As a checkpoint policy offloads it. It is not on the device's chip."""
+    module = program(
+        "%y = f32[64]{0} sine(%x)",
+        "%start = (f32[64]{0:S(5)}, f32[64]{0}, u32[]) copy-start(%y)",
+        "%there = f32[64]{0:S(5)} copy-done(%start)",
+        "%back = (f32[64]{0}, f32[64]{0:S(5)}, u32[]) copy-start(%there)",
+        "%here = f32[64]{0} copy-done(%back)",
+        "%z = f32[64]{0} cosine(%here)",
+    )
+    found = {barrier.writer: barrier for barrier in barriers(module)}
+    assert {name: (one.cause, one.detail, one.on_chip) for name, one in found.items()} == {
+        "y": ("copy", "into the host's memory", False),
+        "start": ("copy", "into the host's memory", False),
+        "back": ("copy", "out of the host's memory", False),
+    }
 
 
 def test_a_copy_in_parts_crosses_once_for_each_and_joining_them_is_no_kernel() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo.barriers import Barrier
-from fusionlint.hlo.kernels import Loop
+from fusionlint.hlo.kernels import Kernel, Loop
 from fusionlint.hlo.parse import Frame
 from fusionlint.hlo.times import Price
 from fusionlint.hlo.verdicts import Verdict
@@ -54,6 +54,10 @@ def barrier(frame: Frame | None, number: int = 1, size: int = 64000) -> Barrier:
 
 def frame(path: str) -> Frame:
     return Frame(path, 4, 11, 4, 36, "step")
+
+
+def explained(at: Frame, verdict: Verdict, number: int = 1) -> ExplainedBarrier:
+    return ExplainedBarrier(replace(barrier(at, number), verdict=verdict), "", "")
 
 
 def report(*barriers: ExplainedBarrier) -> Report:
@@ -101,15 +105,43 @@ def test_what_jax_made_of_a_line_for_its_gradient_is_said_to_be_that(
 
 def test_what_xla_weighed_is_said_to_as_many_places_as_tell_it_apart(file: str) -> None:
     weighed = [Verdict("a", "b", "", us_fused=fused, us_unfused=1.0) for fused in (1.02, 1.004, 1.0, 2.3)]
-    found = (replace(barrier(frame(file), number), verdict=one) for number, one in enumerate(weighed))
-    text = report_text(report(*(ExplainedBarrier(one, "", "") for one in found)))
-    said = [line.strip() for line in text.splitlines() if "cost model" in line]
+    texts = [report_text(report(explained(frame(file), one))) for one in weighed]
+    said = [line.strip() for text in texts for line in text.splitlines() if "cost model" in line]
     assert said == [
         "XLA: cost model, fused 1.02 us, apart 1.00 us",
         "XLA: cost model, fused 1.004 us, apart 1.000 us",
         "XLA: cost model, fused 1.0 us, apart 1.0 us",
         "XLA: cost model, fused 2.3 us, apart 1.0 us",
     ]
+
+
+def test_of_all_that_xla_weighed_at_a_line_the_dearest_is_told(file: str) -> None:
+    weighed = [Verdict("a", "b", "", us_fused=fused, us_unfused=1.0) for fused in (1.02, 1.004, 2.3)]
+    text = report_text(report(*(explained(frame(file), one, number) for number, one in enumerate(weighed))))
+    assert "XLA: cost model, fused 1.02 us, apart 1.00 us, and so of 2 more\n" in text
+
+
+def test_words_of_xla_are_said_once_with_all_that_they_mean(file: str) -> None:
+    words = "the consumer is not fusible"
+    two = [Verdict("a", "b", words, consumers=(read,)) for read in ("tuple", "sort")]
+    text = report_text(report(*(explained(frame(file), one, number) for number, one in enumerate(two))))
+    assert text.count(f"XLA: {words}\n") == 1
+    assert text.count("that is: ") == 2
+    mismatch = Verdict("a", "b", "DUS and DS index mismatch")
+    one = explained(frame(file), mismatch)
+    its_gradient = ExplainedBarrier(replace(one.barrier, of_gradient=True), "", "")
+    text = report_text(report(one, its_gradient))
+    assert text.count("that is: ") == text.count("instead: ") == 1
+
+
+def test_nobody_is_told_to_write_a_reduction_otherwise_that_xla_makes_in_two_steps(file: str) -> None:
+    twice = explained(frame(file), Verdict("a", "b", "both the producer and the consumer contain a reduce")).barrier
+    said = [
+        report_text(report(ExplainedBarrier(replace(twice, cause="reduce feeding reduce", detail=detail), "", "")))
+        for detail in ("XLA's two steps of one", "")
+    ]
+    assert ["instead: make both reductions" in text for text in said] == [False, True]
+    assert "that is: a large reduction (a sum, a maximum) is made in two steps" in said[0]
 
 
 def test_the_text_of_an_instruction_is_no_part_of_the_reason(file: str) -> None:
@@ -173,13 +205,14 @@ def test_a_line_that_a_library_reaches_by_itself_names_the_users_call(file: str)
         return report_text(report(ExplainedBarrier(replace(barrier(None), stack=stack), "", "")))
 
     assert " in term, from solve:7, called at env.py:3  " in heading(inside, above, own)
-    assert " in term, called at" not in heading(inside, own)
-    assert " in term, from fit:3  " in heading(inside, own, above)
+    assert " in term, called at env.py:3  " in heading(inside, own, above)
     assert " in term, from solve:7  " in heading(inside, above)
     assert " in fit, from solve:7  " in heading(own, above)
     # Of the user's own line the user's call, not the library's line in between.
     train = Frame(file, 5, 1, function="train")
     assert " in fit, from train:5  " in heading(own, inside, above, train)
+    elsewhere = Frame("train.py", 9, 1, function="main")
+    assert " in fit, from main at train.py:9  " in heading(own, inside, elsewhere)
 
 
 def test_what_launches_nothing_takes_no_time() -> None:
@@ -272,6 +305,14 @@ def test_no_one_loop_is_said_to_launch_what_several_do() -> None:
     several = replace(report(), loops=loops, totals=Totals(45, 206, 64, 32))
     said = "45 launches and 206 launches in an iteration of each of 2 loops of unknown length, 64 B and 32 B"
     assert said in report_text(several)
+
+
+def test_loops_whose_steps_are_cuda_graphs_of_one_length_are_one_line() -> None:
+    one = Kernel("fusion", "body", "loop", ("add",), 10, "while.1", False, 4, 4, (), graph=0)
+    other = replace(one, loop="while.2", graph=1)
+    said = "2 launches of every step go as one CUDA graph\n"
+    assert f"\n2 times {said}" in report_text(replace(report(), kernels=(one, one, other, other)))
+    assert f"\n{said}" in report_text(replace(report(), kernels=(one, one)))
 
 
 def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:

@@ -171,6 +171,23 @@ def test_what_stays_on_a_tpus_chip_moves_for_nothing() -> None:
     assert off.moving > 0
 
 
+def test_a_copy_into_a_tpus_chip_takes_what_it_reads_and_one_out_of_it_what_it_writes() -> None:
+    module = hlo.parse(
+        """HloModule m, is_scheduled=true
+
+ENTRY %main (x: f32[819000]) -> f32[819000] {
+  %x = f32[819000]{0} parameter(0)
+  %in = (f32[819000]{0:S(1)}, f32[819000]{0}, u32[]{:S(2)}) copy-start(%x)
+  %there = f32[819000]{0:S(1)} copy-done(%in)
+  %moved = f32[819000]{0:S(1)} copy(%there)
+  ROOT %out = f32[819000]{0} copy(%moved)
+}
+"""
+    )
+    each = {kernel.name: kernel.microseconds for kernel in timed(module, kernels(module), V5E)}
+    assert each == {"in": pytest.approx(4), "moved": pytest.approx(8), "out": pytest.approx(4)}
+
+
 def test_a_scalar_op_saves_no_start_of_a_kernel() -> None:
     module = saved("scan_v5e")
     every = {kernel.name: kernel for kernel in timed(module, scalars_apart(module, kernels(module)), V5E)}

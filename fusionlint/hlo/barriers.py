@@ -202,7 +202,7 @@ def _barrier(
         opcodes=tuple(dict.fromkeys(step.opcode for step in reversed(crossing.made))),
         verdict=crossing.verdict,
         stack=stack,
-        on_chip=bool(crossing.shape.memory_space),
+        on_chip=crossing.shape.is_on_chip,
         branches=writer.branches,
         of_gradient=is_of_gradient(value, why, crossing, stack),
     )
@@ -220,6 +220,7 @@ def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdic
     every = (*((writer, step) for step in steps), *uses)
     computation = module.computations[value.node[0]]
     items = (value.names.instruction((reading.reader.computation, reading.reader.name)) for reading in readings)
+    writer_operands = value.names.instruction(value.node).operands
     producers = value.node[1], steps[0].name  # a verdict about an earlier step is about another value
     return Crossing(
         shape=value_shape(module, value.node, value.path),
@@ -233,6 +234,7 @@ def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdic
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
         kept=value.kept,
+        fetched=any(computation.instructions[name].shape.is_on_host for name in writer_operands),
         called=tuple(step for kernel, step in every if kernel.kind == "library call" or step.opcode not in DOTS),
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
         exchange=exchange(module, computation, value.names.instruction(value.node), items),

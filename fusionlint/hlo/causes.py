@@ -14,6 +14,7 @@ from typing import Literal
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.collectives import collective
+from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.kernels import is_library_call, target
 from fusionlint.hlo.verdicts import Verdict
 
@@ -55,6 +56,7 @@ class Crossing:
     branched: bool
     returned: bool
     kept: bool  # an argument's copy, made because the caller keeps the argument
+    fetched: bool  # from the host's memory
     called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
     exchange: str = ""  # what devices send each other here; "" where the value stays on its own
@@ -75,6 +77,8 @@ REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
 SLICES = frozenset({"slice", "dynamic-slice"})
 OF_A_SLICE = "of a slice"
+_TO_HOST = "into the host's memory"
+TWO_STEPS = "XLA's two steps of one"
 BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 # A library runs them, or XLA in a kernel of its own.
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
@@ -138,11 +142,18 @@ def _is_of_xla(step: hlo.Instruction) -> bool:
     return primitive in MOVES or (target(step) == "tpu_custom_call" and primitive not in ("", *_KERNELS))
 
 
+def _host(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """Of what is offloaded the device writes a part, or reads one back."""
+    if crossing.shape.is_on_host:
+        return _TO_HOST, crossing.made[0]
+    return ("out of the host's memory", crossing.made[0]) if crossing.fetched else None
+
+
 def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """The writer alone at first: a value that is copied has the cause for which it was written."""
     if any(step.opcode not in COPIES for step in crossing.made):
         return None
-    if crossing.shape.memory_space:
+    if crossing.shape.is_on_chip:
         return "into on-chip memory", crossing.made[0]
     if crossing.kept:
         return "of an argument that is not donated", crossing.made[0]
@@ -200,7 +211,12 @@ def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _reduce_feeding_reduce(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    return _reduced(crossing) if any(step.opcode in REDUCES for step in crossing.used) else None
+    """XLA's own where it reduces in two steps what is one reduction: a large one on a GPU."""
+    if not any(step.opcode in REDUCES for step in crossing.used):
+        return None
+    found, first, then = _reduced(crossing), crossing.made[0], crossing.used[0]
+    is_one = {first.opcode, then.opcode} <= REDUCES and (first.stack, first.op_name) == (then.stack, then.op_name)
+    return found and ((TWO_STEPS, found[1]) if is_one and first.op_name else found)
 
 
 def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -250,8 +266,10 @@ def _several_readers(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _copied(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    copied = bool(crossing.used) and all(step.opcode in COPIES for step in crossing.used)
-    return ("made by the reader", crossing.made[0]) if copied else None
+    if not crossing.used or any(step.opcode not in COPIES for step in crossing.used):
+        return None
+    to_host = any(result_shape(step).is_on_host for step in crossing.used)
+    return _TO_HOST if to_host else "made by the reader", crossing.made[0]
 
 
 def _cut(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -268,6 +286,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
     ("collective", _collective),  # devices send the value to each other; detail: which collective, among how many
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
+    ("copy", _host),  # into or out of the host's memory
     ("copy", _copy),  # the writer only copies
     ("library call", _library_call),  # writer or reader is a dot, FFT, sort, ... that is called whole; detail: which
     ("dot", _dot),  # writer or reader holds one in a kernel of XLA's own; detail: what else it is than a dot
@@ -277,7 +296,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("scatter", _scatter),  # writer or reader scatters
     ("in-place update", _in_place_update),  # writer or reader updates a slice in place
     ("concatenate", _concatenate),  # the writer joins the value, or a reader joins it with others
-    ("reduce feeding reduce", _reduce_feeding_reduce),  # both reduce
+    ("reduce feeding reduce", _reduce_feeding_reduce),  # both reduce; detail: both are of one reduction
     ("returned and consumed", _returned_and_consumed),  # an output of the program that kernels read too
     ("loop carry", _loop_carry),  # into the next iteration, into a loop, or out of one
     ("optimization barrier", _held),  # jax.lax.optimization_barrier's, or jax.checkpoint's

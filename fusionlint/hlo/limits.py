@@ -5,24 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.kernels import Kernel, target
 
 _SENT = "what devices send each other is counted by its bytes in memory: the links between them are not modelled"
+_OFFLOADED = "what goes into the host's memory, or out of it, is timed as if it stayed on the device"
 _DOTS = frozenset({"dot", "ragged-dot", "scaled-dot"})
 
 
 def limits(module: hlo.Module, every: Sequence[Kernel], platform: str, attached: bool) -> tuple[str, ...]:
     """One sentence for each thing that the report on `module` cannot know; `attached`: compiled on the device itself.
     `platform` is "cpu", "cuda" or "tpu"."""
-    sent = (_SENT,) if any(kernel.kind == "collective" for kernel in every) else ()
+    moved = tuple(_moved(module, every))
     if platform == "tpu":
-        return (*sent, "XLA:TPU gives no reasons for what it did not fuse: the causes are read off the program")
+        return (*moved, "XLA:TPU gives no reasons for what it did not fuse: the causes are read off the program")
     if platform != "cuda":
-        return sent
+        return moved
     done = {opcode for kernel in every for opcode in kernel.opcodes}
     calls = _calls(module, every)
     without_device = () if attached else tuple(_without_device(done | {_routine(call) for call in calls}))
-    return sent + without_device + tuple(_untimed(calls))
+    return moved + without_device + tuple(_untimed(calls))
+
+
+def _moved(module: hlo.Module, every: Sequence[Kernel]) -> Iterator[str]:
+    if any(kernel.kind == "collective" for kernel in every):
+        yield _SENT
+    if any(_is_offloaded(module, kernel) for kernel in every):
+        yield _OFFLOADED
+
+
+def _is_offloaded(module: hlo.Module, kernel: Kernel) -> bool:
+    steps = module.computations[kernel.computation].instructions
+    item = steps[kernel.name]
+    shapes = (result_shape(item), *(steps[name].shape for name in item.operands))
+    return any(shape.is_on_host for shape in shapes)
 
 
 def _calls(module: hlo.Module, every: Sequence[Kernel]) -> tuple[str, ...]:

@@ -27,13 +27,21 @@ class Shape:
     """An array shape (`dtype`, `dims`) or, where dtype is "tuple", a tuple of `parts`.
 
     A dynamic extent counts as its bound, an unbounded one as 0. `memory_space` is the S(n) of the layout: 0 is the
-    device's main memory; on TPU 1 is VMEM, so such a value never reaches HBM.
+    device's main memory, 5 the host's; on TPU 1 is VMEM, so such a value never reaches HBM.
     """
 
     dtype: str
     dims: tuple[int, ...] = ()
     parts: tuple[Shape, ...] = ()
     memory_space: int = 0
+
+    @property
+    def is_on_host(self) -> bool:
+        return self.memory_space == 5
+
+    @property
+    def is_on_chip(self) -> bool:
+        return self.memory_space not in (0, 5)
 
     @property
     def nbytes(self) -> int:

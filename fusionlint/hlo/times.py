@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.arithmetic import of_kernel
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.kernels import Kernel, total
 
 
@@ -67,9 +68,20 @@ def _timed(module: hlo.Module, kernel: Kernel, rates: Rates) -> Kernel:
     modelled = None if kernel.kind == "copy" else _modelled(item, rates)
     if modelled is not None:
         return replace(kernel, microseconds=modelled, timed_by="XLA's model")
-    moved = rates.moving(kernel.bytes_read + kernel.bytes_written)
+    moved = rates.moving(_off_chip(module, kernel, item))
     start = 0.0 if kernel.kind == "scalar" else rates.launch_us
     return replace(kernel, microseconds=moved + start, timed_by="bytes over bandwidth")
+
+
+def _off_chip(module: hlo.Module, kernel: Kernel, item: hlo.Instruction) -> int:
+    """The bytes that the kernel moves through memory: of a copy into a TPU's on-chip memory those that it reads, of one
+    out of it those that it writes."""
+    steps = module.computations[kernel.computation].instructions
+    is_read_there = any(steps[name].shape.is_on_chip for name in item.operands[:1])
+    is_written_there = result_shape(item).is_on_chip
+    if is_read_there == is_written_there:
+        return kernel.bytes_read + kernel.bytes_written
+    return kernel.bytes_written if is_read_there else kernel.bytes_read
 
 
 def _roofline(module: hlo.Module, kernel: Kernel, rates: Rates) -> float | None:

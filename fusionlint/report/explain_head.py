@@ -134,9 +134,11 @@ def _scalar_ops(report: Report) -> str:
 def _graphs(report: Report) -> Iterator[str]:
     """Of each CUDA graph how many launches it is made of, and where; and what might be one."""
     graphs = Counter((kernel.graph, kernel.loop) for kernel in report.kernels if kernel.graph is not None)
-    for (_, loop), launches in graphs.items():
-        where = " of every step" if loop else ""
-        yield f"{counted(launches, 'launch', 'launches')}{where} {'go' if launches > 1 else 'goes'} as one CUDA graph"
+    alike = Counter((launches, loop is not None) for (_, loop), launches in graphs.items())
+    for (launches, in_loop), times in alike.items():
+        where = " of every step" if in_loop else ""
+        said = f"{counted(launches, 'launch', 'launches')}{where} {'go' if launches > 1 else 'goes'} as one CUDA graph"
+        yield f"{times} times {said}" if times > 1 else said
     once, again = report.totals.host_launches, report.totals.host_launches_per_iteration
     if once is None:
         return

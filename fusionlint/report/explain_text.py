@@ -11,6 +11,7 @@ from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
+from fusionlint.hlo.causes import TWO_STEPS
 from fusionlint.hlo.exchanges import told
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
@@ -22,6 +23,7 @@ from fusionlint.report.units import counted, duration, listed, named, size
 
 SHOWN = 10  # barriers, unless all are asked for
 COST_COLUMN = 78
+_INSTEAD = "instead: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,6 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
     of_gradient = {barrier.of_gradient for barrier in members}
-    reasons = dict.fromkeys(_reason(barrier, first.rule) for barrier in members)
     advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
@@ -133,7 +134,7 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
         _cost(group, totals),
         stack[0] if stack else None,
         tuple(excerpt([barrier.stack[0] for barrier in members])) if stack else (),
-        (*_sent(members), *(line for lines in reasons for line in lines), *advice),
+        (*_sent(members), *_reasons(members, first.rule), *advice),
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
     )
@@ -185,21 +186,38 @@ def _cost(group: _Group, totals: Totals) -> str:
     return cost + (" per iteration" if again else "")
 
 
-def _reason(barrier: Barrier, rule: str) -> tuple[str, ...]:
-    """XLA's words, what they mean, and the catalogue's rewrite, unless a rule has a better one, or nobody wrote what is
-    to be written in another way."""
-    verdict = barrier.verdict
-    if verdict is None:
-        return ()
-    # Behind that is the text of an instruction.
-    said = "; ".join(part for part in (verdict.reason.partition(" for HLO %")[0], _weighed(verdict)) if part)
-    lines = [f"XLA: {said}"]
+def _reasons(members: Sequence[Barrier], rule: str) -> Iterator[str]:
+    """XLA's words, each said once, what they mean, and the catalogue's rewrite, unless a rule has a better one, or
+    nobody wrote what is to be written in another way. Of all that was weighed the dearest is told."""
+    told: dict[str, dict[str, None]] = {}
+    weighed: dict[str, None] = {}
+    for barrier in members:
+        if barrier.verdict is None:
+            continue
+        if not barrier.verdict.reason:
+            weighed[_weighed(barrier.verdict)] = None
+            continue
+        # Behind that is the text of an instruction.
+        words = barrier.verdict.reason.partition(" for HLO %")[0]
+        said = "; ".join(filter(None, (words, _weighed(barrier.verdict))))
+        told.setdefault(said, {}).update(dict.fromkeys(_meaning(barrier, barrier.verdict, rule)))
+    for said, lines in told.items():
+        yield f"XLA: {said}"
+        yield from (f"     {line}" for line in sorted(lines, key=lambda line: line.startswith(_INSTEAD)))
+    if weighed:
+        first, *others = weighed
+        yield f"XLA: {first}" + (f", and so of {len(others)} more" if others else "")
+
+
+def _meaning(barrier: Barrier, verdict: Verdict, rule: str) -> Iterator[str]:
+    if barrier.detail == TWO_STEPS:
+        yield "that is: a large reduction (a sum, a maximum) is made in two steps, of parts and of what is left of them"
+        return
     if words := plain_words(verdict.reason, verdict.consumers):
-        lines.append(f"     that is: {words}")
+        yield f"that is: {words}"
     instead = "" if rule or barrier.of_gradient else rewrite(verdict.reason)
     if instead:
-        lines.append(f"     instead: {instead}")
-    return tuple(lines)
+        yield f"{_INSTEAD}{instead}"
 
 
 def _weighed(verdict: Verdict) -> str:

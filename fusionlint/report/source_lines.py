@@ -9,7 +9,6 @@ import linecache
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
@@ -38,9 +37,14 @@ def in_function(frame: hlo.Frame, of_gradient: Collection[bool]) -> str:
 
 
 def caller(stack: tuple[hlo.Frame, ...]) -> str:
-    """`rollout:120`: who called the function of the innermost frame, and where; "" where nobody is known."""
+    """`rollout:120`: who called the function of the innermost frame, and where, `rollout at train.py:120` where that is
+    another file of the user's; "" where nobody is known, or `own_call` says it."""
     frame = next(iter(_callers(stack)), None)
-    return f"{_function(frame)}:{frame.line}" if frame else ""
+    if frame is None or (_is_installed(stack[0]) and not _is_installed(frame)):
+        return ""
+    if _is_installed(frame) or short_path(frame.path) == short_path(stack[0].path):
+        return f"{_function(frame)}:{frame.line}"
+    return f"{_function(frame)} at {short_path(frame.path)}:{frame.line}"
 
 
 def _callers(stack: tuple[hlo.Frame, ...]) -> Sequence[hlo.Frame]:
@@ -56,9 +60,8 @@ def _is_installed(frame: hlo.Frame) -> bool:
 
 
 def own_call(stack: tuple[hlo.Frame, ...]) -> str:
-    """`train.py:31`: where the user's code calls the library that the line and its caller belong to; "" if one of them
-    is the user's own."""
-    if not all(map(_is_installed, (*stack[:1], *islice(_callers(stack), 1)))):
+    """`train.py:31`: where the user's code calls the library that the line belongs to; "" if it is the user's own."""
+    if not stack or not _is_installed(stack[0]):
         return ""
     own = next((frame for frame in stack if not _is_installed(frame)), None)
     return f"{short_path(own.path)}:{own.line}" if own else ""
