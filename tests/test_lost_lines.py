@@ -54,6 +54,15 @@ def summed(x, y):
     both = both * jnp.cumsum(jnp.cos(both), axis=1)  # running
     return both.sum()  # whole
 
+def layers(x, weights, bias):
+    def layer(x):
+        x = weights @ x  # product
+        return x + bias
+    return jnp.sum(jax.nn.gelu(jax.vmap(layer)(x)))
+
+def slopes(x, weights, bias):
+    return jax.grad(layers)(x, weights, bias)
+
 @jax.jit
 def twice(x):
     return jnp.cumsum(x) * 2.0  # inner
@@ -64,6 +73,7 @@ def twice(x):
 def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     calls = ["one(f32[10000])", *(f"{name}(f32[10000], f32[10000])" for name in ("two", "within", "summed"))]
     calls += ["added(f32[256,256], f32[256,256])"]
+    calls += [f"{name}(f32[256,128], f32[512,128], f32[512])" for name in ("layers", "slopes")]
     calls += [f"{name}(f32[256,256])" for name in ("one_is_made_of_something", "by_another_operation")]
     reports = compilers.explained(compilers.written(CODE, calls, tmp_path_factory.mktemp("code")), request.param)
     return {call.partition("(")[0]: report for call, report in reports.items()}
@@ -102,3 +112,16 @@ def test_one_that_is_called_twice_is_shown_with_each_of_its_calls(reports: dict[
 def test_a_sum_in_two_steps_is_not_taken_for_the_running_one_beside_it(reports: dict[str, Report]) -> None:
     assert "running" in _comments(reports["summed"])
     assert _comments(reports["summed"]) <= {"running", "whole"}
+
+
+@pytest.mark.parametrize("name", ["layers", "slopes"])
+def test_a_mapped_product_is_shown_where_it_is_written_not_where_its_axes_are_turned(
+    reports: dict[str, Report], name: str
+) -> None:
+    """jax.vmap turns them for what is added next, and XLA makes one product of both."""
+    barriers = [one.barrier for one in reports[name].barriers]
+    lines = {barrier.stack[0].line for barrier in barriers if "dot" in (barrier.cause, barrier.detail)}
+    (written,) = (number for number, line in enumerate(CODE.splitlines(), 1) if line.endswith("# product"))
+    assert lines <= {written}
+    gradients = {barrier.of_gradient for barrier in barriers if "dot" in (barrier.cause, barrier.detail)}
+    assert gradients <= ({True, False} if name == "slopes" else {False})

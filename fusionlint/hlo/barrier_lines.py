@@ -16,7 +16,7 @@ from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
 from fusionlint.hlo.kernels import Kernel
-from fusionlint.hlo.lost import Lost, Taken, made_with
+from fusionlint.hlo.lost import PRODUCTS, Lost, Taken, made_with
 from fusionlint.hlo.work import made, value_shape
 
 
@@ -42,13 +42,21 @@ def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -
     """What jax.grad makes of a step has the step's line, and another name."""
     copied = _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
-    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), "")
+    otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
+    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), otherwise)
+
+
+def _is_turned(step: hlo.Instruction) -> bool:
+    """Whether it is a product that has the line at which its axes were ordered anew."""
+    return step.opcode in PRODUCTS and step.op_name.rpartition("/")[2] == "transpose"
 
 
 def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
     where the copied value was made, not at its loop."""
     module, blamed = value.names.module, why.instruction
+    if _is_turned(blamed) and (written := before.product(blamed.stack)):
+        return written
     copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own

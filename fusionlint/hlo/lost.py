@@ -3,6 +3,9 @@
 The program before optimization has the work of that kind at its lines. Where they are several, those are meant that are
 made with the same operation (a running sum, a running product), and of them the one that takes what is made at a line
 which is known, or an argument of the program.
+
+A product whose axes are ordered anew, as jax.vmap has it, becomes a product at the line where they were: the program
+before has both.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from fusionlint.hlo.frames import Stack, folded
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
+PRODUCTS = frozenset(("dot", "convolution"))
 _MANY = 1000  # ways to call a function: the lines of more are not looked for
 
 # What work takes: what was made at that line, or the argument of that number.
@@ -35,9 +39,11 @@ class _Site:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The sites of work by its opcode."""
+    """The sites of work by its opcode, and those of products by the line where the axes of their results are ordered
+    anew."""
 
     sites: Mapping[str, Sequence[_Site]] = field(default_factory=dict)
+    products: Mapping[Stack, Collection[Stack]] = field(default_factory=dict)
 
     def stack(self, opcodes: Iterable[str], by: str, fed: Collection[Taken]) -> Stack:
         """Where the first of `opcodes` that is of a kind was written, which is made with the operation `by` ("" where
@@ -56,6 +62,11 @@ class Lost:
         every = {site.stack for site in self.sites.get("transpose", ()) if not given.isdisjoint(site.fed)}
         return every.pop() if len(every) == 1 else ()
 
+    def product(self, turned: Stack) -> Stack:
+        """Where a product was written whose axes were ordered anew at `turned`; () where none was, or several were."""
+        every = self.products.get(turned, ())
+        return next(iter(every)) if len(every) == 1 else ()
+
 
 def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
     """The operation that a sum over windows and the like is made with: `add`, `multiply`; "" of anything else."""
@@ -68,12 +79,18 @@ def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
 def lost(before: hlo.Module) -> Lost:
     """What the program `before` optimization tells."""
     found: defaultdict[str, list[_Site]] = defaultdict(list)
+    products: defaultdict[Stack, set[Stack]] = defaultdict(set)
     for name, part in before.computations.items():
         for step in part.instructions.values():
             if step.opcode in _KINDS or step.opcode == "transpose":
                 sites = _sites(before, name, step.stack, step.operands, made_with(before, step))
                 found[step.opcode].extend(islice(sites, _MANY))
-    return Lost(found)
+            of = part.instructions[step.operands[0]] if step.opcode == "transpose" else None
+            if of and of.opcode in PRODUCTS and of.stack != step.stack:
+                both = (_sites(before, name, each.stack, (), "") for each in (step, of))
+                for turned, written in islice(zip(*both, strict=True), _MANY):
+                    products[turned.stack].add(written.stack)
+    return Lost(found, products)
 
 
 def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str], by: str) -> Iterator[_Site]:
