@@ -274,9 +274,18 @@ def test_reduce_feeding_reduce() -> None:
     assert by_value(module)["y"].cause == "reduce feeding reduce"
 
 
-@pytest.mark.parametrize(("line", "detail"), [(3, "XLA's two steps of one"), (4, "")])
-def test_a_reduction_that_xla_makes_in_two_steps_is_not_taken_for_two(line: int, detail: str) -> None:
-    at = 'metadata={op_name="jit(f)/reduce_sum" source_file="f.py" source_line=%d}'
+@pytest.mark.parametrize(
+    ("name", "line", "detail"),
+    [
+        ("reduce_sum", 3, "XLA's two steps of one"),
+        ("reduce_sum", 4, ""),
+        ("dot_general", 4, "a matrix product as a sum"),
+    ],
+)
+def test_two_reductions_that_xla_makes_of_one_or_of_a_product_are_told_to_be_that(
+    name: str, line: int, detail: str
+) -> None:
+    at = f'metadata={{op_name="jit(f)/{name}" source_file="f.py" source_line=%d}}'
     module = program(
         "%zero = f32[] constant(0)",
         "%wide = f32[8,8]{1,0} bitcast(%x)",
@@ -834,6 +843,26 @@ def test_a_transpose_of_an_argument_that_lost_its_line_is_shown_where_it_was_wri
     assert lines(once) == [4]
     assert lines(once, once.replace("%t", "%u").replace("=4", "=5")) == [9]  # in which of them?
     assert lines(f"%s = f32[64]{{0}} sine(%x), {at % 3}", once.replace("(%x)", "(%s)")) == [9]  # of something else
+
+
+def test_a_scatter_that_lost_its_line_is_known_by_the_operation_it_is_made_with() -> None:
+    """A TPU's compiler gives what it makes of one neither a name nor a line, but calls what the one written called."""
+    at = 'metadata={op_name="jit(f)/scatter" source_file="f.py" source_line=%d}'
+    sums = SUM + SUM.replace("%sum", "%other") + SUM.replace("%sum", "%sum.clone.1")
+    indices = "%i = s32[64]{0} iota(), iota_dimension=0"
+
+    def scatter(name: str, into: str, by: str) -> str:
+        return f"%{name} = f32[64]{{0}} scatter({into}, %i, %x), to_apply=%{by}"
+
+    def lines(*written: str) -> set[int]:
+        before = lost(program(indices, *written, before=sums))
+        module = program(indices, scatter("y", "%x", "sum.clone.1"), scatter("z", "%y", "other"), before=sums)
+        (found,) = (barrier for barrier in barriers(module, before=before) if barrier.value == "y")
+        return {frame.line for frame in found.stack}
+
+    first, second = f"{scatter('a', '%x', 'sum')}, {at % 4}", f"{scatter('b', '%a', 'other')}, {at % 5}"
+    assert lines(first, second) == {4}
+    assert not lines(first, second, f"{scatter('c', '%b', 'sum')}, {at % 6}")  # in which of them?
 
 
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:

@@ -60,6 +60,8 @@ def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> St
     copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
+    if called := before.called(module, blamed):
+        return called
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
     lost = before.stack((blamed.opcode,), made_with(module, blamed), {around}) if around else ()
     return lost or around or _first_stack(_reducers(module, crossing.made))

@@ -79,6 +79,7 @@ SLICES = frozenset({"slice", "dynamic-slice"})
 OF_A_SLICE = "of a slice"
 _TO_HOST = "into the host's memory"
 TWO_STEPS = "XLA's two steps of one"
+PRODUCT = "a matrix product as a sum"
 BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 # A library runs them, or XLA in a kernel of its own.
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
@@ -211,12 +212,16 @@ def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _reduce_feeding_reduce(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    """XLA's own where it reduces in two steps what is one reduction: a large one on a GPU."""
-    if not any(step.opcode in REDUCES for step in crossing.used):
+    """XLA's own where it reduces in two steps what is one reduction, a large one on a GPU, and where a matrix product
+    is a sum to it."""
+    found = _reduced(crossing) if any(step.opcode in REDUCES for step in crossing.used) else None
+    if found is None:
         return None
-    found, first, then = _reduced(crossing), crossing.made[0], crossing.used[0]
+    first, then = crossing.made[0], crossing.used[0]
     is_one = {first.opcode, then.opcode} <= REDUCES and (first.stack, first.op_name) == (then.stack, then.op_name)
-    return found and ((TWO_STEPS, found[1]) if is_one and first.op_name else found)
+    if is_one and first.op_name:
+        return TWO_STEPS, found[1]
+    return (PRODUCT, found[1]) if _primitive(found[1]) == "dot_general" else found
 
 
 def _returned_and_consumed(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:

@@ -4,12 +4,15 @@ The program before optimization has the work of that kind at its lines. Where th
 made with the same operation (a running sum, a running product), and of them the one that takes what is made at a line
 which is known, or an argument of the program.
 
+What is made with an operation of its own, as a scatter is, calls it by a name that XLA keeps.
+
 A product whose axes are ordered anew, as jax.vmap has it, becomes a product at the line where they were: the program
 before has both.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +24,8 @@ from fusionlint.hlo.frames import Stack, folded
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
+_MADE_WITH = frozenset(("scatter", "select-and-scatter", "sort"))
+_CLONED = re.compile(r"(\.clone(\.\d+)?)+$")
 PRODUCTS = frozenset(("dot", "convolution"))
 _MANY = 1000  # ways to call a function: the lines of more are not looked for
 
@@ -39,10 +44,11 @@ class _Site:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The sites of work by its opcode, and those of products by the line where the axes of their results are ordered
-    anew."""
+    """The sites of work by its opcode, and by the name of the operation that it is made with; those of products by the
+    line where the axes of their results are ordered anew."""
 
     sites: Mapping[str, Sequence[_Site]] = field(default_factory=dict)
+    named: Mapping[str, Collection[Stack]] = field(default_factory=dict)
     products: Mapping[Stack, Collection[Stack]] = field(default_factory=dict)
 
     def stack(self, opcodes: Iterable[str], by: str, fed: Collection[Taken]) -> Stack:
@@ -62,10 +68,21 @@ class Lost:
         every = {site.stack for site in self.sites.get("transpose", ()) if not given.isdisjoint(site.fed)}
         return every.pop() if len(every) == 1 else ()
 
+    def called(self, module: hlo.Module, step: hlo.Instruction) -> Stack:
+        """Where the work was written that is made with the operation that `step` of the optimized `module` is made
+        with; () where that was in several places, or is: XLA makes one operation of two that do the same."""
+        if step.opcode not in _MADE_WITH:
+            return ()
+        alike = [other for other in module.every(step.opcode) if other.called[:1] == step.called[:1]]
+        return _only(self.named.get(_CLONED.sub("", step.called[0]), ())) if len(alike) == 1 else ()
+
     def product(self, turned: Stack) -> Stack:
         """Where a product was written whose axes were ordered anew at `turned`; () where none was, or several were."""
-        every = self.products.get(turned, ())
-        return next(iter(every)) if len(every) == 1 else ()
+        return _only(self.products.get(turned, ()))
+
+
+def _only(every: Collection[Stack]) -> Stack:
+    return next(iter(every)) if len(every) == 1 else ()
 
 
 def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
@@ -79,18 +96,21 @@ def made_with(module: hlo.Module, step: hlo.Instruction) -> str:
 def lost(before: hlo.Module) -> Lost:
     """What the program `before` optimization tells."""
     found: defaultdict[str, list[_Site]] = defaultdict(list)
+    named: defaultdict[str, set[Stack]] = defaultdict(set)
     products: defaultdict[Stack, set[Stack]] = defaultdict(set)
     for name, part in before.computations.items():
         for step in part.instructions.values():
             if step.opcode in _KINDS or step.opcode == "transpose":
-                sites = _sites(before, name, step.stack, step.operands, made_with(before, step))
-                found[step.opcode].extend(islice(sites, _MANY))
+                sites = [*islice(_sites(before, name, step.stack, step.operands, made_with(before, step)), _MANY)]
+                found[step.opcode].extend(sites)
+                if step.opcode in _MADE_WITH:
+                    named[step.called[0]].update(site.stack for site in sites)
             of = part.instructions[step.operands[0]] if step.opcode == "transpose" else None
             if of and of.opcode in PRODUCTS and of.stack != step.stack:
                 both = (_sites(before, name, each.stack, (), "") for each in (step, of))
                 for turned, written in islice(zip(*both, strict=True), _MANY):
                     products[turned.stack].add(written.stack)
-    return Lost(found, products)
+    return Lost(found, named, products)
 
 
 def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str], by: str) -> Iterator[_Site]:

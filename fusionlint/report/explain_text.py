@@ -11,7 +11,7 @@ from fusionlint.branches import dearest
 from fusionlint.explained import ExplainedBarrier, Report, Totals
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.barriers import Barrier
-from fusionlint.hlo.causes import TWO_STEPS
+from fusionlint.hlo.causes import PRODUCT, TWO_STEPS
 from fusionlint.hlo.exchanges import told
 from fusionlint.hlo.reasons import plain_words, rewrite
 from fusionlint.hlo.verdicts import Verdict
@@ -215,7 +215,8 @@ def _meaning(barrier: Barrier, verdict: Verdict, rule: str) -> Iterator[str]:
         return
     if words := plain_words(verdict.reason, verdict.consumers):
         yield f"that is: {words}"
-    instead = "" if rule or barrier.of_gradient else rewrite(verdict.reason)
+    is_written = not barrier.of_gradient and barrier.detail != PRODUCT
+    instead = rewrite(verdict.reason) if is_written and not rule else ""
     if instead:
         yield f"{_INSTEAD}{instead}"
 

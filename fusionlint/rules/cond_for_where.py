@@ -30,6 +30,7 @@ from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import conditionals_at, hands_on, is_choice_of_arrays
+from fusionlint.patterns.compiled.words import line_of
 from fusionlint.patterns.runs.alternatives import said_above
 from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.mapped_methods import in_a_mapped_method
@@ -129,29 +130,39 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def handed_on_or_cheap(barrier: Barrier, module: hlo.Module) -> str | None:
     """What goes in and out of a conditional of which one branch hands on what it is given."""
-    is_one = any(
-        is_choice_of_arrays(one, module, dear=False) and hands_on(one, module) for one in _conditionals(barrier, module)
+    conditionals = _conditionals(barrier, module)
+    return _advice(
+        barrier,
+        (each for each in conditionals if is_choice_of_arrays(each, module, dear=False) and hands_on(each, module)),
     )
-    return _WHERE if is_one else None
 
 
 @rule.barrier(pair=1)
 def computed_either_way(barrier: Barrier, module: hlo.Module) -> str | None:
     """The same where both branches compute: a GPU makes a choice of it by itself."""
-    is_one = any(
-        is_choice_of_arrays(one, module) and not hands_on(one, module) for one in _conditionals(barrier, module)
+    conditionals = _conditionals(barrier, module)
+    return _advice(
+        barrier, (each for each in conditionals if is_choice_of_arrays(each, module) and not hands_on(each, module))
     )
-    return _WHERE if is_one else None
 
 
 @rule.barrier(pair=3)
 def chosen_on_an_accelerator(barrier: Barrier, module: hlo.Module) -> str | None:
     """The same of what takes a CPU longer to compute than to skip."""
-    return _WHERE if any(is_choice_of_arrays(one, module) for one in _conditionals(barrier, module)) else None
+    return _advice(barrier, (each for each in _conditionals(barrier, module) if is_choice_of_arrays(each, module)))
 
 
 def _conditionals(barrier: Barrier, module: hlo.Module) -> Iterator[hlo.Instruction]:
     return conditionals_at(barrier, module) if barrier.cause in ("conditional", "copy") else iter(())
+
+
+def _advice(barrier: Barrier, conditionals: Iterator[hlo.Instruction]) -> str | None:
+    """Of the first of `conditionals`, and where it is: the line shown is often that of what goes into it."""
+    found = next(conditionals, None)
+    if found is None:
+        return None
+    lines = [(one.path, one.line) for stack in (found.stack, barrier.stack) for one in stack[:1]]
+    return f"{_WHERE} of {line_of(found)}" if len({*lines}) == 2 else _WHERE
 
 
 def _is_weighed(node: cst.CSTNode, source: Source) -> bool:

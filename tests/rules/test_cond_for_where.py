@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import compilers
 import pytest
 
+from fusionlint.rule import all_rules
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -603,3 +607,18 @@ def test_a_tuple_that_is_too_long_has_a_part_a_line() -> None:
         "        random_key_of_the_bath,",
         "    )",
     ]
+
+
+@pytest.mark.compilers
+def test_the_conditional_is_named_where_another_line_is_shown(tmp_path: Path) -> None:
+    """What goes into it is shown where it was made."""
+    code = (
+        "import jax, jax.numpy as jnp\n\n"
+        "def step(w, old, p):\n"
+        "    new = jnp.cumsum(w)\n"
+        "    return jax.lax.cond(p > 0, lambda: 0.1 * new + 0.9 * old, lambda: old)\n"
+    )
+    specs = compilers.written(code, ["step(f32[65536], f32[65536], f32[])"], tmp_path)
+    (report,) = compilers.explained(specs, "cpu", all_rules()).values()
+    told = {one.barrier.stack[0].line: one.advice for one in report.barriers if one.rule == "cond-for-where"}
+    assert told[4].endswith("in place of the cond of code.py:5")
