@@ -307,6 +307,19 @@ def test_no_one_loop_is_said_to_launch_what_several_do() -> None:
     assert said in report_text(several)
 
 
+def test_a_kernel_that_takes_much_of_the_whole_is_named_where_it_is() -> None:
+    """No barrier says so: a slow kernel need not write what others read."""
+    at = (Frame("/venv/site-packages/flax/norm.py", 5, 1, function="normalize"), Frame("train.py", 7, function="step"))
+    one = Kernel("fusion.1", "main", "input", ("reduce",), 1, None, False, 4, 4, at, microseconds=260.0)
+    others = [replace(one, name=f"fusion.{number}", microseconds=10.0) for number in range(2, 12)]
+    totals = Totals(11, 0, 88, 0, microseconds=360.0, timed_by=("XLA's model",))
+    text = report_text(replace(report(), kernels=(*others, one), totals=totals))
+    said = "260 us of 360 us are one kernel, fusion.1: flax/norm.py:5 in normalize, called at train.py:7\n"
+    assert text.count("are one kernel") == text.count(said) == 1
+    even = replace(report(), kernels=(one, one, one), totals=replace(totals, microseconds=780.0))
+    assert "are one kernel" not in report_text(even)
+
+
 def test_loops_whose_steps_are_cuda_graphs_of_one_length_are_one_line() -> None:
     one = Kernel("fusion", "body", "loop", ("add",), 10, "while.1", False, 4, 4, (), graph=0)
     other = replace(one, loop="while.2", graph=1)

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from fusionlint.explained import Report
 from fusionlint.hlo.kernels import Kernel, Loop, launched, total
 from fusionlint.hlo.thunks import A_GRAPH, GRAPHS_OF_TWO, one_by_one
+from fusionlint.report.source_lines import where_from
 from fusionlint.report.units import counted, duration, listed, size
 
 # What names a target: where no command line does.
 IN_PYTHON = 'target="h100"'
 IN_PYTEST = "--fusionlint-target"
 _LOOPS = 3  # so many kinds, those that launch most, are told apart
+# So many kernels are named at most, each of so great a share and so many times the mean.
+_DEAREST, _SHARE, _MEAN = 3, 0.2, 4
 
 
 def head(report: Report, option: str = "--target") -> Iterator[str]:
@@ -29,6 +32,7 @@ def head(report: Report, option: str = "--target") -> Iterator[str]:
         yield f"collectives: {sent}"
     if scalar := _scalar_ops(report):
         yield f"{scalar} between kernels"
+    yield from _dearest(report)
     yield from _graphs(report)
     if report.target == "cpu":
         yield f"these are CPU counts: no guide to a GPU or TPU; name one with {option}"
@@ -129,6 +133,26 @@ def _scalar_ops(report: Report) -> str:
     if once + again == 1:
         return f"{of} is a scalar op: the scalar core runs it"
     return f"{of} are scalar ops: the scalar core runs them"
+
+
+def _dearest(report: Report) -> Iterator[str]:
+    """The kernels that each take a great part of the whole, and much more than the others do: no barrier says it."""
+    totals = report.totals
+    every = [kernel for kernel in report.kernels if kernel.kind != "scalar"]
+    for kernel in sorted(every, key=_microseconds, reverse=True)[:_DEAREST]:
+        again = kernel.per_iteration
+        whole = totals.microseconds_per_iteration if again else totals.microseconds
+        alike = sum(other.per_iteration == again for other in every)
+        if not whole or _microseconds(kernel) < whole * max(_SHARE, _MEAN / alike):
+            continue
+        of = f"{duration(_microseconds(kernel))} of {duration(whole)}{' per iteration' if again else ''}"
+        times = f", launched {kernel.launches} times" if kernel.launches > 1 else ""
+        place = f": {place}" if (place := where_from(kernel.stack)) else ""
+        yield f"{of} are one kernel, {kernel.name}{times}{place}"
+
+
+def _microseconds(kernel: Kernel) -> float:
+    return kernel.launches * (kernel.microseconds or 0.0)
 
 
 def _graphs(report: Report) -> Iterator[str]:

@@ -26,6 +26,15 @@ def where(barriers: Sequence[Barrier]) -> str:
     return f"{short_path(frame.path)}:{frame.line}{column}{in_function(frame, {one.of_gradient for one in barriers})}"
 
 
+def where_from(stack: tuple[hlo.Frame, ...]) -> str:
+    """`flax/linen/normalization.py:223 in _normalize, called at train.py:31`; "" where no line is known."""
+    if not stack:
+        return ""
+    own = own_call(stack)
+    place = f"{short_path(stack[0].path)}:{stack[0].line}{in_function(stack[0], ())}"
+    return f"{place}, called at {own}" if own else place
+
+
 def in_function(frame: hlo.Frame, of_gradient: Collection[bool]) -> str:
     """` in step`, ` in the gradient of step`, ` in step and its gradient`."""
     function = _function(frame) if frame.function else ""
