@@ -10,7 +10,7 @@ import pytest
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.kernels import kernels
-from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names
+from fusionlint.hlo.verdicts import Verdict, cpu_log, in_final_names, is_cpu_log
 
 HLO = Path(__file__).parent / "hlo"
 LOG = (HLO / "joined_cpu_jax0.10.2.log").read_text(encoding="utf-8")
@@ -118,3 +118,10 @@ def test_a_renamed_instruction_is_not_guessed_where_verdicts_disagree():
     other = Verdict("sin.9", None, "another reason", described=sine.described)
     assert "wrapped_sine" not in in_final_names(JOINED, {"sin.1": sine, "sin.9": other})
     assert "wrapped_sine" in in_final_names(JOINED, {"sin.1": sine, "sin.9": sine})
+
+
+def test_a_log_in_which_nothing_is_considered_twice_is_known_by_what_is_left_alone() -> None:
+    """Of a product of small floats nothing but its arguments was asked about, and the words were said to be unknown."""
+    assert is_cpu_log(refused("a", "Don't fuse instructions from custom fusions/calls"))
+    assert is_cpu_log(considering("b"))
+    assert not is_cpu_log(f"{HEAD}Operand (%x = f32[8]{{0}} parameter(0)) is not fusible\n")

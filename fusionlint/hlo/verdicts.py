@@ -68,8 +68,9 @@ def cpu_log(text: str) -> dict[str, Verdict]:
 
 
 def is_cpu_log(text: str) -> bool:
-    """Whether any line says that two instructions were considered, in the words that `cpu_log` knows."""
-    return _CONSIDERING.search(text) is not None
+    """Whether any line says that two instructions were considered, or that one is left alone whatever reads it, in the
+    words that `cpu_log` knows."""
+    return any(_CONSIDERING.search(line) or _REFUSED.search(line) for line in text.splitlines())
 
 
 def in_final_names(module: hlo.Module, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:

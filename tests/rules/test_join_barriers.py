@@ -56,6 +56,16 @@ def multiplied(state, weights):
         moved = state @ weights
         return jnp.stack([a + 0.1 * b, b - 0.1 * jnp.sin(a) + moved[..., 0]], axis=-1), None
     return jax.lax.scan(body, state, None, length=64)[0]
+
+def solved(state):
+    def field(state):
+        a, b, c = state[..., 0], state[..., 1], state[..., 2]
+        return jnp.stack([10 * (b - a), a * (28 - c) - b, a * b - 8 / 3 * c], axis=-1)
+    def body(carry):
+        state, slope = carry
+        last = field(state + 0.01 * slope)
+        return state + 0.005 * (slope + last), field(state + 0.005 * (slope + last))
+    return jax.lax.while_loop(lambda carry: carry[0][0, 0] < 100, body, (state, field(state)))[0]
 """
 CALLS = (
     "features(f32[1024,512], f32[1024,512])",
@@ -66,6 +76,7 @@ CALLS = (
     "walk(f32[1024], key)",
     "window(f32[16,256], f32[100,256])",
     "multiplied(f32[1024,2], f32[2,2])",
+    "solved(f32[1024,3])",
 )
 RULES = tuple(rule for rule in all_rules() if rule.name in ("columns-of-a-stack", "concat-with-several-users"))
 
@@ -109,3 +120,8 @@ def test_neither_a_window_that_shifts_nor_the_outputs_of_unrolled_steps_are_a_st
 def test_a_state_that_is_multiplied_too_is_to_stay_an_array(told: dict[str, set[tuple[str, str]]]) -> None:
     """Carried in parts it is stacked for the product in each step: on an H100 258 launches become 260."""
     assert not told["multiplied"]
+
+
+def test_a_slope_that_the_next_step_adds_whole_is_to_stay_an_array(told: dict[str, set[tuple[str, str]]]) -> None:
+    """diffrax's Dopri5 keeps the last of a step: of three variables apart an H100 launches 28 kernels instead of 17."""
+    assert "columns-of-a-stack" not in {rule for _, rule in told["solved"]}

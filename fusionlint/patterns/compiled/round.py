@@ -23,6 +23,7 @@ _WHOLE = frozenset(
 
 # Of matrices, as a GPU runs them; a TPU (convolution) stacks the parts in the same kernel.
 _PRODUCTS = frozenset(("dot", "custom-call"))
+_CUTS = frozenset(("slice", "dynamic-slice", "gather", "slice-start"))
 
 
 def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
@@ -140,13 +141,38 @@ def goes_round(name: str, barrier: Barrier, module: hlo.Module) -> bool:
 def is_multiplied(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
     """Whether a step multiplies matrices with what the one before handed on of that result, or gives it to a library:
     either takes the array as it is."""
-    root, again = computation.instructions[computation.root], _handed_on(computation, name)
-    places = {str(index) for index, operand in enumerate(root.operands) if operand in again}
-    carried = (item for item in computation.instructions.values() if item.attributes.get("index") in places)
-    taken = {same for item in carried for same in _handed_on(computation, item.name)}
+    taken = _taken(name, computation)
     users = {user for same in taken for user in computation.instructions[same].users} - taken
     steps = (step for user in users for step in module.work_of(computation.instructions[user]))
     return any(step.opcode in _PRODUCTS for step in steps)
+
+
+def is_taken_apart(name: str, computation: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a step cuts what the one before handed on of that result. A solver, which adds whole states, does not:
+    with the parts apart it has as many sums as there are parts."""
+    taken = _taken(name, computation)
+    for user in {user for same in taken for user in computation.instructions[same].users} - taken:
+        item = computation.instructions[user]
+        body = module.body(item)
+        given = [number for number, operand in enumerate(item.operands) if operand in taken]
+        if body is None and item.opcode in _CUTS:
+            return True
+        if body and any(_is_cut(body.parameters[number].name, body) for number in given):
+            return True
+    return False
+
+
+def _is_cut(name: str, body: hlo.Computation) -> bool:
+    users = (user for same in _handed_on(body, name) for user in body.instructions[same].users)
+    return any(body.instructions[user].opcode in _CUTS for user in users)
+
+
+def _taken(name: str, computation: hlo.Computation) -> set[str]:
+    """What a step finds of a result that the one before handed on."""
+    root, again = computation.instructions[computation.root], _handed_on(computation, name)
+    places = {str(index) for index, operand in enumerate(root.operands) if operand in again}
+    carried = (item for item in computation.instructions.values() if item.attributes.get("index") in places)
+    return {same for item in carried for same in _handed_on(computation, item.name)}
 
 
 def _handed_on(computation: hlo.Computation, name: str) -> set[str]:
