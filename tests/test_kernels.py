@@ -375,6 +375,20 @@ def test_a_fusion_whose_results_are_updates_in_place_writes_the_updates():
     assert moved(call, "f {\n" + fused) == (16 + 4, 16 + 16)
 
 
+def test_an_update_that_something_else_is_made_of_reads_what_stands_in_the_buffer():
+    """A write that fuses with the sum behind it was said to move 104 of 1124 bytes."""
+    body = (
+        "f (fx: f32[64], fu: f32[4], fi: s32[]) -> f32[64] {\n  %fx = f32[64]{0} parameter(0)\n"
+        "  %fu = f32[4]{0} parameter(1)\n  %fi = s32[] parameter(2)\n"
+        "  %d = f32[64]{0} dynamic-update-slice(%fx, %fu, %fi)\n"
+    )
+    call = GIVEN + "  ROOT %r = f32[64]{0} fusion(%x, %u, %i), kind=kLoop, calls=%f"
+    assert moved(call, body + "  ROOT %b = f32[64]{0} bitcast(%d)") == (16 + 4, 16)
+    assert moved(call, body + "  ROOT %n = f32[64]{0} negate(%d)") == (256 + 16 + 4, 256)
+    again = "  ROOT %again = f32[64]{0} dynamic-update-slice(%d, %fu, %fi)"
+    assert moved(call, body + again)[0] == 16 + 4
+
+
 def test_an_update_of_a_buffer_that_the_fusion_fills_itself_writes_all_of_it():
     fused = INNER + (
         "  %z = f32[] constant(0)\n  %b = f32[64]{0} broadcast(%z), dimensions={}\n"

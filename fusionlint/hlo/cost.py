@@ -53,8 +53,27 @@ def traffic(module: hlo.Module, computation: hlo.Computation, instruction: hlo.I
 
 def _read(body: hlo.Computation, parameter: hlo.Instruction) -> int:
     """Bytes that a fusion with this body reads of its operand `parameter`; the whole at most."""
-    touched = sum(_touched(parameter, name, user) for name, user in _users(body, parameter))
+    touched = sum(
+        _touched(parameter, name, user) if stays_in_place(body, user) else parameter.shape.nbytes
+        for name, user in _users(body, parameter)
+    )
     return min(parameter.shape.nbytes, touched)
+
+
+def stays_in_place(body: hlo.Computation, step: hlo.Instruction) -> bool:
+    """Whether a step of a fusion is no update, or one of the buffer that the fusion writes: where something else is
+    made of it, a sum, all that stood in the buffer is read."""
+    return step.opcode not in IN_PLACE or _goes_out(body, step)
+
+
+def _goes_out(body: hlo.Computation, step: hlo.Instruction) -> bool:
+    users = (body.instructions[name] for name in step.users)
+    return step.is_root or all(_hands_on(user, step.name) and _goes_out(body, user) for user in users)
+
+
+def _hands_on(user: hlo.Instruction, name: str) -> bool:
+    is_update = user.opcode in IN_PLACE and name in _buffers(user)
+    return is_update or user.opcode in _SAME_VALUE or user.opcode == "tuple"
 
 
 def _users(body: hlo.Computation, value: hlo.Instruction) -> Iterator[tuple[str, hlo.Instruction]]:

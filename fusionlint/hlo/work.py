@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.cost import IN_PLACE, PARTIAL_READS, result_shape
+from fusionlint.hlo.cost import IN_PLACE, PARTIAL_READS, result_shape, stays_in_place
 from fusionlint.hlo.flow import SAME_VALUE, Node, Path, element
 
 NO_WORK = SAME_VALUE | {"parameter", "constant", "tuple", "get-tuple-element"}
@@ -55,7 +55,10 @@ def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
     if body is None:
         return _touched_by(computation, instruction, instruction.operands[number])
     parameter = body.parameters[number]
-    touched = [_touched_by(body, user, name) for user, name in _direct_users(body, parameter)]
+    touched = [
+        _touched_by(body, user, name) if stays_in_place(body, user) else parameter.shape.nbytes
+        for user, name in _direct_users(body, parameter)
+    ]
     return min(sum(touched), parameter.shape.nbytes) if touched else parameter.shape.nbytes
 
 
@@ -101,7 +104,8 @@ def updates_in_place(module: hlo.Module, node: Node, number: int) -> bool:
     body = module.body(instruction)
     if body is None:
         return _is_updated(instruction, instruction.operands[number])
-    return all(_is_updated(user, name) for user, name in _direct_users(body, body.parameters[number]))
+    users = _direct_users(body, body.parameters[number])
+    return all(_is_updated(user, name) and stays_in_place(body, user) for user, name in users)
 
 
 def _work(
