@@ -185,7 +185,8 @@ def _is_read_as_one(reads: Iterable[cst.CSTNode], source: Source) -> bool:
 def _is_of_a_matrix(read: cst.CSTNode, source: Source) -> bool:
     match above := source.parent(read):
         case cst.Attribute(value=value, attr=cst.Name(attr)) if value is read:
-            return attr in TRANSPOSES and _is_turned(above, source)
+            is_turned = attr in TRANSPOSES and _is_turned(above, source)
+            return is_turned or (attr == "shape" and _is_asked_for_two(above, source))
         case cst.Subscript(value=value, slice=slices) if value is read:
             parts = [part for part in elements(slices) if not is_new_axis(part)]
             return len(parts) > 1 and not any(isinstance(part, cst.Ellipsis) for part in parts)
@@ -214,6 +215,17 @@ def _is_turned(transpose: cst.Attribute, source: Source) -> bool:
                 return not (isinstance(call, cst.Call) and call.args[0] is above)
             case _:
                 return True
+
+
+def _is_asked_for_two(shape: cst.Attribute, source: Source) -> bool:
+    """`n, m = x.shape`, `x.shape[1]`."""
+    match source.parent(shape):
+        case cst.Subscript(value=value, slice=slices) if value is shape:
+            place = constant(elements(slices)[0])
+            return place is not None and place not in (0, -1)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=several))]):
+            return len(several) > 1 and not any(isinstance(each, cst.StarredElement) for each in several)
+    return False
 
 
 def _takes_a_matrix(call: cst.Call, arg: cst.Arg, source: Source) -> bool:
