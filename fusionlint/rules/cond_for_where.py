@@ -25,7 +25,13 @@ from fusionlint.patterns.branches.finished import chooses_what_is_there, compute
 from fusionlint.patterns.branches.first_step import asks_a_counter, asks_for_first_step
 from fusionlint.patterns.branches.moved import moves_a_buffer
 from fusionlint.patterns.branches.numbers import chooses_numbers
-from fusionlint.patterns.branches.tests import counts_steps, guards_against_nans, is_static_test, may_be_no_number
+from fusionlint.patterns.branches.tests import (
+    counts_steps,
+    guards_against_nans,
+    holds_a_guard,
+    is_static_test,
+    may_be_no_number,
+)
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of
@@ -50,6 +56,10 @@ if TYPE_CHECKING:
 rule = Rule(__name__, harm="fusion")
 
 _WHERE = "jnp.where computes both, and fuses with all around it: of a tree jax.tree.map of it, in place of the cond"
+_GUARDED = (
+    "jnp.where(p, a, b), in which each branch is handed only what it can work on, a(jnp.where(p, x, 1.0)): else the "
+    "gradient of the one not taken is NaN, and of all that is chosen"
+)
 # What is longer is told in other words.
 _LONG = 100
 # So far above a conditional is said what it costs, and how that is said.
@@ -113,14 +123,17 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair = _UPDATE if is_update else _THERE if is_there else pair
     if pair == _NUMBERS and (is_beside_a_network(node, source) or not _costs_again(found, is_number, source)):
         return
-    choice, is_sure = as_choice(found, source), not may_be_no_number(found, source)
+    choice, is_guard = as_choice(found, source), not is_update and holds_a_guard(found, source)
+    is_sure = not (is_guard or may_be_no_number(found, source))
     text = str(choice) if choice is not None else ""
     plain = "jnp.where(p, a, b); for a tree: jax.tree.map(lambda a, b: jnp.where(p, a, b), new, old)"
     yield source.finding(
         node,
         message,
         pair=pair,
-        write=(text if len(text) <= _LONG and "\n" not in text else "")
+        write=_GUARDED
+        if is_guard
+        else (text if len(text) <= _LONG and "\n" not in text else "")
         or of_fields(found, source.alias("jax.numpy") or "jnp")
         or plain,
         edits=(*choice.edits, in_place_of(node, choice.text, source)) if choice is not None and is_sure else (),

@@ -622,3 +622,21 @@ def test_the_conditional_is_named_where_another_line_is_shown(tmp_path: Path) ->
     (report,) = compilers.explained(specs, "cpu", all_rules()).values()
     told = {one.barrier.stack[0].line: one.advice for one in report.barriers if one.rule == "cond-for-where"}
     assert told[4].endswith("in place of the cond of code.py:5")
+
+
+@pytest.mark.parametrize(("inner", "is_guard"), [("jnp.sqrt(q * q - 1)", True), ("dt * q", False)])
+def test_of_a_guard_inside_a_branch_no_choice_is_written_as_it_is(inner: str, is_guard: bool) -> None:
+    """Where both are done, the roots of both are taken, and the gradient is NaN: `a(where(p, x, 1))` has one."""
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def damped(dt, q, x):
+    low, high = lambda: jnp.sinh({inner}) * x, lambda: jnp.sin({inner}) * x
+    return jax.lax.cond(jnp.allclose(q, 0.5), lambda: dt * x, lambda: jax.lax.cond(q > 0.5, high, low))
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("cond-for-where",)))
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is not is_guard
+    assert ("handed only what it can work on" in found.suggestion.text) is is_guard

@@ -53,10 +53,11 @@ def _is_of_a_shape(side: cst.BaseExpression, source: Source) -> bool:
     return False
 
 
-def guards_against_nans(found: Conditional, source: Source) -> bool:
+def guards_against_nans(found: Conditional, source: Source, nested: int = 0) -> bool:
     """Whether a branch divides by what is asked about or, where that is compared, by what it is made of, takes a root
     or a logarithm of that, multiplies with what may be infinite, `cond(isinf(n), limit, lambda a, n: a * n)`, or takes
-    an arccosine, which not all numbers have: both done, the gradient of the one not taken is NaN."""
+    an arccosine, which not all numbers have: both done, the gradient of the one not taken is NaN. Or a conditional in
+    a branch, `nested` of them deep, is such a guard."""
     asked = set(_variables(found.test, source))
     compared = source.meant(found.test)
     if isinstance(compared, cst.Comparison):
@@ -65,6 +66,8 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
     is_infinite = source.calls(compared, *FINITENESS)
     depth = DEPTH if _asks_for_zero(compared) else 0
     for branch in found.branches:
+        if nested and any(guards_against_nans(inner, source, nested - 1) for inner in _inner(branch, source)):
+            return True
         for part in _parts(branch, source, depth):
             match part:
                 case cst.BinaryOperation(operator=cst.Divide(), right=divisor):
@@ -80,6 +83,11 @@ def guards_against_nans(found: Conditional, source: Source) -> bool:
                     if all(sides) and any(not asked.isdisjoint(side) for side in sides):
                         return True
     return False
+
+
+def holds_a_guard(found: Conditional, source: Source) -> bool:
+    """Whether a conditional in a branch guards against NaN: of a choice around it that is to be one as well."""
+    return guards_against_nans(found, source, DEPTH)
 
 
 def may_be_no_number(found: Conditional, source: Source) -> bool:
@@ -104,11 +112,16 @@ def _asks_for_zero(test: cst.BaseExpression) -> bool:
 
 def _parts(branch: Branch, source: Source, depth: int) -> Iterator[cst.CSTNode]:
     """What a branch does, and what the branches of the conditionals in it do, `depth` of them deep."""
-    for part in inside(branch.function.body):
-        yield part
-        inner = conditional(part, source) if depth else None
-        for one in inner.branches if inner is not None else ():
+    yield from inside(branch.function.body)
+    for inner in _inner(branch, source) if depth else ():
+        for one in inner.branches:
             yield from _parts(one, source, depth - 1)
+
+
+def _inner(branch: Branch, source: Source) -> Iterator[Conditional]:
+    """The conditionals in a branch."""
+    found = (conditional(part, source) for part in inside(branch.function.body))
+    return (inner for inner in found if inner is not None)
 
 
 def _is_off_zero(inner: cst.BaseExpression) -> bool:
