@@ -14,7 +14,7 @@ from fusionlint.patterns.code.calls import argument, as_operand, beside, has_onl
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.scattered import scatters_at
-from fusionlint.patterns.operations.first_hit import FirstHit, first_hit
+from fusionlint.patterns.operations.first_hit import FirstHit, first_hit, may_have_more_axes
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.values.masks import is_mask
@@ -64,7 +64,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
     fill = argument(node, 99, "fill_value")
     fill = None if fill is not None and is_none(fill) else fill  # its default
     if constant(size) == 1 or (read and all(depth >= _TO_FIRST[name] for _, depth in read)):
-        is_whole = any(depth < _TO_NUMBER for _, depth in read)
+        is_whole = any(depth < _TO_NUMBER for _, depth in read) or may_have_more_axes(mask, source)
         if fill is None or constant(fill) == 0:
             write = _first_hit(node, name, _truth(mask, source), is_whole=is_whole, source=source)
             fix = _apart(node, write, source) or first_hit(node, mask, None, source)

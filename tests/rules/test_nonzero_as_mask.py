@@ -98,3 +98,22 @@ def test_a_place_that_is_taken_out_of_an_array_of_one_is_a_number_already(assign
     (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
     assert found.suggestion is not None
     assert found.suggestion.text == advice
+
+
+@pytest.mark.parametrize(
+    ("mask", "is_fixed"),
+    [
+        ("wall.position == position", False),
+        ("wall.position == 3", True),
+        ("wall.position == jnp.max(position)", True),
+        ("position > 0.5", True),
+    ],
+)
+def test_what_is_compared_with_no_number_may_have_more_axes(mask: str, is_fixed: bool) -> None:
+    """Of rows of coordinates `argmax` counts the coordinates."""
+    head = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(wall, position):\n    "
+    code = f"{head}i = jnp.where({mask}, size=1)[0][0]\n    return wall.position[i]\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
+    assert found.suggestion is not None
+    assert bool(found.suggestion.edits) is is_fixed
+    assert ("where it has more" in found.suggestion.text) is not is_fixed

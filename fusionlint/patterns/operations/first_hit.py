@@ -12,13 +12,14 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.at import constant, elements, is_literal
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import as_operand
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.values.masks import is_mask
+from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.two_axes import has_rows, is_matrix
 from fusionlint.source.tree import Source
 
@@ -45,7 +46,7 @@ def first_hit(
         return None
     is_alone = missing == 2 and _is_unpacked_alone(node, source)
     is_of_all = missing == 2 and not is_alone
-    may_be_flat = name.endswith(".flatnonzero") or is_alone or not (is_matrix(mask, source) or has_rows(mask, source))
+    may_be_flat = name.endswith(".flatnonzero") or is_alone or not may_have_more_axes(mask, source)
     if (is_of_all and fill is not None) or not (is_of_all or may_be_flat):
         return None
     truth = source.code(mask) if is_mask(mask, source) else f"{as_operand(mask, source.code(mask))} != 0"
@@ -59,6 +60,17 @@ def first_hit(
     text = f"{text}[None]" if missing == 1 else f"({text}[None],)" if is_alone and taken is None else text
     edits = (*([before] if before is not None else ()), source.replace(outer, text), *(taken or ()))
     return FirstHit(f"{hits} = {truth}; {text}" if is_read_again else text, edits)
+
+
+def may_have_more_axes(mask: cst.BaseExpression, source: Source) -> bool:
+    """Whether a mask is seen to have more axes than one, or may well have, for two things with names are compared and
+    neither is seen to be a number: `wall.position == position`, as well rows of coordinates."""
+    if is_matrix(mask, source) or has_rows(mask, source):
+        return True
+    match source.meant(mask):
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+            return not any(is_literal(side) or is_a_number(side, source) for side in (left, right))
+    return False
 
 
 def _written(
