@@ -93,19 +93,27 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
     if not same:
         return
     sorted_once = _sorted_once(node, same[0], sort, source) if len(same) == 1 else None
-    x, axis = brief(as_argument(sort.array, source), _LONG, "x"), argument(node, 1, "axis")
-    along = f", dimension={source.code(axis)}" if axis is not None else ""
+    axis = argument(node, 1, "axis")
     yield source.finding(
         node,
         f"`{brief(source.code(sort.array), _LONG, 'the array')}` is sorted twice, here and for its order",
-        write=sorted_once.text
-        if sorted_once
-        else f"values, order = {named('jax.lax', node, source)}.sort_key_val({x}, places{along}), where places, "
-        f"{source.alias('jax.numpy') or 'jnp'}.arange along that axis, have the shape of {x}",
+        write=sorted_once.text if sorted_once else _both(node, sort, axis, source),
         edits=sorted_once.edits if sorted_once else (),
         safe=sorted_once is not None and sorted_once.is_safe,
         pair=_ROWS if under_vmap(node, source) or axis is not None else _ROW,
     )
+
+
+def _both(node: cst.Call, sort: Sorted, axis: cst.BaseExpression | None, source: Source) -> str:
+    """The sort that carries the places along; one that falls goes by what is turned round, for jax.lax only rises."""
+    lax, x = named("jax.lax", node, source), brief(as_argument(sort.array, source), _LONG, "x")
+    along = f", dimension={source.code(axis)}" if axis is not None else ""
+    text = f"values, order = {lax}.sort_key_val({x}, places{along})"
+    if sort.descending:
+        turned = f"-{as_operand(sort.array, x)}"
+        text = f"_, values, order = {lax}.sort(({turned}, {x}, places){along}, num_keys=1)"
+    jnp = source.alias("jax.numpy") or "jnp"
+    return f"{text}, where places, {jnp}.arange along that axis, have the shape of {x}"
 
 
 class _SortedOnce(NamedTuple):
