@@ -17,6 +17,7 @@ from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import Reader
 from fusionlint.patterns.values.masks import is_mask
+from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
@@ -76,14 +77,22 @@ def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:
     """The choice to write, and what the mask has to be for it."""
     where = f"{source.alias('jax.numpy') or 'jnp'}.where"
     array, shown = brief(source.code(write.array), _LONG, "x"), brief(source.code(mask), _LONG, "the mask")
-    new = _new(write, source)
+    new = _new(write, mask, source)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index):
         return (
             f"{where}(both, {new}, {array}), where `both` is {shown} and the slice as a mask, `np.arange(n) >= first`"
         )
-    if len(write.index) > 1 and write.index[-1] is mask:
+    if (len(write.index) > 1 and write.index[-1] is mask) or _is_a_table(mask, source):
         return f"{where}({shown}, {new}, {array})"
     return f"{where}({shown}, {new}, {array}), the mask with a `[:, None]` for each more axis of {array}"
+
+
+def _is_a_table(mask: cst.BaseExpression, source: Source) -> bool:
+    """Whether a mask is seen to have two axes, `mask.T`, as no vector is turned."""
+    match mask:
+        case cst.Attribute(attr=cst.Name("T" | "mT")):
+            return True
+    return is_matrix(mask, source)
 
 
 def _mask(write: Write, source: Source) -> cst.BaseExpression | None:
@@ -201,12 +210,15 @@ def _looked_up(value: cst.BaseExpression, write: Write, source: Source) -> Itera
     return (part for part in subscripts if [source.code(s.slice) for s in part.slice] == place)
 
 
-def _new(write: Write, source: Source) -> str:
-    """What stands where the mask holds."""
+def _new(write: Write, mask: cst.BaseExpression, source: Source) -> str:
+    """What stands where the mask holds; numpy counts through all of one that has more axes."""
     value = write.value
     if not _is_for_all(write, source):
         packed = source.code(value) if isinstance(value, cst.Name | cst.Attribute) else "values"
-        return f"{packed}[np.cumsum(mask) - 1]"
+        if not _is_a_table(mask, source):
+            return f"{packed}[np.cumsum(mask) - 1]"
+        m = brief(source.code(mask), _LONG, "mask")
+        return f"{packed}[np.cumsum({m}).reshape({m}.shape) - 1]"
     if write.method != "set" or value is None:
         return "new"
     new = source.code(value)
