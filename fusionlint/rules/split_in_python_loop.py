@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_read
-from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.code.calls import argument, as_argument, brief
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values.kinds import element_kind
@@ -141,9 +141,9 @@ def _reads(call: cst.Call, names: frozenset[str] | set[str], key: cst.BaseExpres
 
 
 def _finding(made: cst.Call, draw: cst.Call, source: Source, pair: int) -> Finding:
-    name = source.code(draw.func)
-    how = f"{name}(key, (n, ...))" if source.qualified_name(draw.func) in _DRAWS else f"jax.vmap({name})(keys)"
-    how = brief(how, 60, "jax.vmap(«draw»)(«keys»)")
+    is_of_jax = source.qualified_name(draw.func) in _DRAWS
+    how = f"{source.code(draw.func)}(key, (n, ...))" if is_of_jax else _mapped(draw, source)
+    how = brief(how, 80, "jax.vmap(«draw»)(«keys»)")
     what = "draws" if pair else "makes a key and draws"
     return source.finding(
         made,
@@ -151,3 +151,14 @@ def _finding(made: cst.Call, draw: cst.Call, source: Source, pair: int) -> Findi
         write=f"one call with a leading axis, `{how}`: the numbers are others, of the same distribution",
         pair=pair,
     )
+
+
+def _mapped(draw: cst.Call, source: Source) -> str:
+    """`jax.vmap(draw)(keys)`, of `draw(key, shape)` with what else it is called with."""
+    name, key = source.code(draw.func), argument(draw, 0, "key")
+    if len(draw.args) == 1:
+        return f"jax.vmap({name})(keys)"
+    said = ("key" if arg.value is key else as_argument(arg.value, source) for arg in draw.args)
+    names = (f"{arg.keyword.value}=" if arg.keyword is not None else arg.star for arg in draw.args)
+    given = ", ".join(f"{before}{text}" for before, text in zip(names, said, strict=True))
+    return f"jax.vmap(lambda key: {name}({given}))(keys)"
