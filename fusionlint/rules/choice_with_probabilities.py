@@ -154,10 +154,13 @@ def _is_sure(node: cst.Call, p: cst.BaseExpression, source: Source) -> bool:
 
 
 def _two(node: cst.Call, made: Choice, p: cst.BaseExpression, source: Source) -> Part | None:
-    """A coin, where both values and both probabilities are written out."""
+    """A coin, where both values and both probabilities are written out: of False and True, which it is itself, the
+    second comes first."""
     values, chances = listed(made.among, source), listed(p, source)
     if values is None or chances is None or len(values) != 2 or len(chances) != 2:
         return None
+    if [source.code(value) for value in values] == ["False", "True"]:
+        values, chances = values[::-1], chances[::-1]
     return one_of_two(node, made, values, _chance(chances[0], chances[1], source), source)
 
 

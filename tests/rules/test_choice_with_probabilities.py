@@ -129,13 +129,16 @@ def walks(points, key, p, step):
         assert len([*check_text(code.format(run=run).encode(), "m.py", SCOPE)]) == count
 
 
-def test_a_coin_is_true_or_false_as_it_is() -> None:
-    code = """\
+@pytest.mark.parametrize(
+    "given", ["[True, False]), (8,), p=jnp.array([p, 1 - p])", "[False, True]), (8,), p=jnp.array([1 - p, p])"]
+)
+def test_a_coin_is_true_or_false_as_it_is(given: str) -> None:
+    code = f"""\
 import jax
 import jax.numpy as jnp
 
 def alive(key, p):
-    return jax.random.choice(key, jnp.array([True, False]), (8,), p=jnp.array([p, 1 - p]))
+    return jax.random.choice(key, jnp.array({given})
 """
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
