@@ -54,7 +54,8 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
     if is_for_a_picture(source.project, source.place(loop)) or is_few(arange, source):
         return
     reads = source.reads(loop.target)
-    if not reads or any(arg.keyword is not None or _is_fraction(arg.value, source) for arg in arange.args):
+    is_said = any(source.nearest(read, cst.FormattedStringExpression) for read in reads)  # as no traced value can be
+    if not reads or is_said or any(arg.keyword is not None or _is_fraction(arg.value, source) for arg in arange.args):
         return
     counted = ", ".join(source.code(arg.value) for arg in arange.args)
     shown = f"range({counted})" if len(counted) <= 40 and "\n" not in counted else "range(...)"
