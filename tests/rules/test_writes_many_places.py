@@ -121,3 +121,45 @@ def test_a_grid_of_places_and_a_diagonal_of_them_are_not_joined(writes: str, tim
     found = check_text(RANKS.format(writes=writes).encode(), "m.py", Scope(("chained-at-set",)))
     assert len(found) == times
     assert all("written 2 times" in one.message for one in found)
+
+
+ROPE = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def interleaved(x, n):
+    t = x[0]
+    h_slice = slice(1, n * 3{step})
+    t = t.at[..., h_slice].set(x[1, ..., h_slice])
+    w_slice = slice(n * 3, n * 6{step})
+    return t.at[..., w_slice].set(x[2, ..., w_slice])
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "advice"),
+    [
+        (", 3", "one jnp.where with a mask: compare"),
+        ("", "one jnp.concatenate of the parts where they lie side by side"),
+    ],
+)
+def test_rows_with_others_between_them_do_not_lie_side_by_side(step: str, advice: str) -> None:
+    (found,) = check_text(ROPE.format(step=step).encode(), "m.py", Scope(("chained-at-set",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith(advice)
+
+
+@pytest.mark.parametrize(("value", "count"), [("jnp.ravel({})", 0), ("{}", 1)])
+def test_no_trace_hands_out_values_to_the_hits_of_a_mask(value: str, count: int) -> None:
+    """Which of them stands where is not known: nothing is gained by one write to the hits of both."""
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def filled(x, image_mask, audio_mask, images, audio):
+    x = x.at[image_mask].set({value.format("images")})
+    return x.at[audio_mask].set({value.format("audio")})
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count

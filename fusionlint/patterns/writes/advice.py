@@ -25,6 +25,7 @@ from fusionlint.patterns.writes.axis import (
     fuses_on_a_gpu,
     is_called_a_slice,
     leaves,
+    leaves_rows_out,
     numbers_along,
     said_along,
 )
@@ -160,7 +161,11 @@ def _of_places(told: _Told) -> Advice:
         return Advice(listed or _masked(told), _pair(told), Form.WORDS if listed else Form.MASKS)
     if seen.are_elements and (len(seen.methods) == 1 or seen.are_sums):
         return _scattered(told)
-    if any(is_called_a_slice(part) for write in writes for part in write.index):
+    index = [part for write in writes for part in write.index]
+    named = (part for part in index if isinstance(part, cst.Name))
+    if seen.methods == {"set"} and any(leaves_rows_out(name, told.source) for name in named):
+        return Advice(_masked(told), ALONG)
+    if any(map(is_called_a_slice, index)):
         side_by_side = f"one {jnp}.concatenate of the parts where they lie side by side"
         return Advice(f"{side_by_side}, and one `.{writes[0].method}` of that", ALONG)
     if _may_add_up(told):
@@ -367,7 +372,7 @@ def _masked(told: _Told) -> str:
     are_cut = any(holds_slices(part, told.source) for write in told.writes for part in write.index)
     is_padded = (are_cut or Stands.SLICE in told.seen.stand) and not all(is_literal(w.value) for w in told.writes)
     along = f"one {told.jnp}.concatenate of the parts and of what stands between them, along one axis; along several "
-    is_strided = any(isinstance(p, cst.Slice) and p.step is not None for write in told.writes for p in write.index)
+    is_strided = any(leaves_rows_out(part, told.source) for write in told.writes for part in write.index)
     return (along if are_cut else "") + masked(told.jnp, is_padded=is_padded, is_strided=is_strided)
 
 

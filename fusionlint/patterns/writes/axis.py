@@ -58,6 +58,18 @@ def is_called_a_slice(part: Part) -> bool:
     return False
 
 
+def leaves_rows_out(part: Part, source: Source) -> bool:
+    """Whether a part of an index takes every so manieth row alone: `x[1::3]`, or `rows = slice(1, n, 3)`."""
+    match part:
+        case cst.Slice(step=step):
+            return step is not None
+        case cst.Name():
+            match source.meant(part):
+                case cst.Call(func=cst.Name("slice"), args=[_, _, _]):
+                    return True
+    return False
+
+
 def is_called_an_array(part: Part) -> bool:
     """Whether a part of an index is called as arrays of places are: `left_nodes`, `edge_mask`."""
     match part:

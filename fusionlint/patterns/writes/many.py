@@ -48,6 +48,8 @@ _OF_AXES = tuple(
     for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
 _WHERE = ("numpy.where", "jax.numpy.where")
+_MASK = regex(r"(^|_)mask$")
+_ROWS = ("jax.numpy.ravel", "jax.numpy.concatenate")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 # What says what an array holds, and of which shape.
@@ -238,8 +240,19 @@ def _counts(part: Part, source: Source) -> bool:
 
 def are_as_many_as_found(writes: Sequence[Write], source: Source) -> bool:
     """Whether a place is as long as there are hits in an array of jax, `jnp.nonzero(x > 0)`, `jnp.arange(n)[mask]`: no
-    trace gets there, and joined places are as many dispatches as writes."""
-    return any(_is_as_long_as_found(part, source) for write in writes for part in write.index)
+    trace gets there, and joined places are as many dispatches as writes. So is what goes to each hit of a mask."""
+    if any(_is_as_long_as_found(part, source) for write in writes for part in write.index):
+        return True
+    return all(_is_for_each_hit(write, source) for write in writes)
+
+
+def _is_for_each_hit(write: Write, source: Source) -> bool:
+    """Whether what is called a mask is all of the place, and a row of values goes there, in the order of the hits:
+    `x.at[audio_mask].set(jnp.ravel(audio))`."""
+    match write.index:
+        case (cst.Name(name) as mask,) if _MASK.search(name) and kind(mask, source) != "numpy":
+            return write.value is not None and source.calls(source.meant(write.value), *_ROWS)
+    return False
 
 
 def _is_as_long_as_found(part: Part, source: Source) -> bool:
