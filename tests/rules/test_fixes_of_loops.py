@@ -65,6 +65,21 @@ LOOP = """
             id="rows of another dtype",
         ),
         pytest.param(
+            "rows, columns = x.shape\n        out = jnp.zeros((2, rows, columns))",
+            "2",
+            "row = (x == i).astype(float)\n            out = out.at[i].set(row)",
+            ["    out_values.append(row)", "out = jnp.stack(out_values)"],
+            id="sizes taken from the shape of what is worked on",
+        ),
+        pytest.param(
+            "out = jnp.zeros((n, 7))",
+            "n",
+            "row = jax.lax.cond(x[i, 0] > 4, lambda: jnp.sort(jnp.arange(7.0)), lambda: jnp.zeros(7))\n"
+            "            out = out.at[i].set(row)",
+            ["    out_values.append(row)", "out = jnp.stack(out_values, dtype=float)"],
+            id="a branch makes rows of the size",
+        ),
+        pytest.param(
             "out = jnp.zeros((width, n))",
             "n",
             "row = x[i, :] / 2\n            out = out.at[:, i].set(row)",

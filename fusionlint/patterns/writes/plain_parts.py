@@ -22,7 +22,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
 )
 from fusionlint.patterns.code.broken import in_one_line
-from fusionlint.patterns.code.calls import argument, said_dtype
+from fusionlint.patterns.code.calls import argument, keyword, said_dtype
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.one_number import is_a_number
@@ -115,10 +115,16 @@ def has_one_axis(value: cst.BaseExpression, source: Source, depth: int = _DEPTH)
             several = first.elements if isinstance(first, cst.List) else ()
             return bool(several) and all(is_a_number(each.value, source) for each in several)
         case cst.Call() as call:
-            if source.calls(call, *_OF_ONE_AXIS):
+            if source.calls(call, *_OF_ONE_AXIS) or _is_drawn_in_a_row(call, source):
                 return True
             return any(has_one_axis(each, source, depth - 1) for each in operands(call, source) or ())
     return False
+
+
+def _is_drawn_in_a_row(call: cst.Call, source: Source) -> bool:
+    """`jax.random.bernoulli(key, 0.5, shape=(n,))`."""
+    shape = keyword(call, "shape") if (source.qualified_name(call.func) or "").startswith("jax.random.") else None
+    return isinstance(shape, cst.Tuple) and len(shape.elements) == 1 and isinstance(shape.elements[0], cst.Element)
 
 
 def _is_looked_into(name: cst.Name, source: Source) -> bool:

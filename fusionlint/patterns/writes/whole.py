@@ -13,9 +13,10 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, elements, is_literal, is_whole
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, elements, inside, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument, keyword, said_dtype
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.functions import function_named, result_of
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
@@ -162,10 +163,18 @@ def is_of_dtype(value: cst.BaseExpression | None, dtype: str, source: Source, de
 
 def is_a_row(value: cst.BaseExpression | None, row: str, write: Write, source: Source, depth: int = _DEPTH) -> bool:
     """Whether a value is seen to have the shape `row`: by elementwise work on what stood at the place, or on an array
-    of that shape. An array of one axis fills no row but one of its own length."""
+    of that shape; or one branch of a conditional makes such. An array of one axis fills no row but one of its own
+    length."""
     if value is None or not depth:
         return False
+    if _is_what_gives_the_sizes(value, row, write, source) or _is_made_so(value, row, source):
+        return True
     match value:
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other), *_]) if source.calls(value, "jax.lax.cond"):
+            branches = (function_named(branch, source) for branch in (one, other))
+            return any(
+                is_a_row(result_of(branch, source), row, write, source, depth - 1) for branch in branches if branch
+            )
         case cst.Name(value=name):
             if row == f"{name}.shape":
                 return True
@@ -187,6 +196,30 @@ def is_a_row(value: cst.BaseExpression | None, row: str, write: Write, source: S
             return _is_of_one_axis(row)
     several = operands(value, source) or ()
     return any(is_a_row(one, row, write, source, depth - 1) for one in several)  # what is more would not fit in
+
+
+def _is_what_gives_the_sizes(value: cst.BaseExpression, row: str, write: Write, source: Source) -> bool:
+    """Whether all sizes of a row are taken from the shape of this very array: `n, m = x.shape`."""
+    function = source.function(write.call) if isinstance(value, cst.Name | cst.Attribute) else None
+    for part in inside(function.body) if function is not None else ():
+        match part:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Tuple(elements=sizes))],
+                value=cst.Attribute(value=whole, attr=cst.Name("shape")),
+            ) if source.code(whole) == source.code(value):
+                names = [size.value for size in sizes if isinstance(size.value, cst.Name)]
+                is_all = len(names) == len(sizes) > 1 and row == f"({', '.join(name.value for name in names)})"
+                if is_all and all(len(source.writes(name)) == 1 for name in names):
+                    return is_same_at(whole, write.call, source)
+    return False
+
+
+def _is_made_so(value: cst.BaseExpression, row: str, source: Source) -> bool:
+    """`jnp.zeros(10)`, of a row `(10,)`."""
+    made = made_as(value, source)
+    if made is None or made.rest or not made.sizes or (len(made.sizes) == 1 and not made.is_vector):
+        return False
+    return row == f"({', '.join(made.sizes)}{',' if made.is_vector else ''})"
 
 
 def _is_of_one_axis(row: str) -> bool:
