@@ -174,7 +174,7 @@ def polynomials(z, n):
 
 @pytest.mark.parametrize(
     ("state", "count"),
-    [("(v, (rows, sizes))", 0), ("State(v=v, rows=rows)", 0), ("(v, rows.sum())", 1)],
+    [("(v, (rows, sizes))", 0), ("State(v=v, rows=rows)", 0), ("_State(v=v, rows=rows)", 0), ("(v, rows.sum())", 1)],
 )
 def test_the_first_rows_of_what_a_loop_of_jax_carries_under_a_name(state: str, count: int) -> None:
     code = f"""

@@ -87,5 +87,5 @@ def _parts(first: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _is_record(called: cst.BaseExpression) -> bool:
-    """Whether a call makes a record of what it is handed: it is named as classes are."""
-    return last_name(dotted(called))[:1].isupper()
+    """Whether a call makes a record of what it is handed: it is named as classes are, `_State` of a file alone too."""
+    return last_name(dotted(called)).lstrip("_")[:1].isupper()
