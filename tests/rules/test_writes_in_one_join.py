@@ -56,6 +56,16 @@ COLUMN = jnp.arange(6.0) - 0.5
         ("columns-by-at-set", "y = jnp.zeros((6, 2), int); y = y.at[:, 0].set(a); return y.at[:, 1].set(b)", 3, 4),
         ("columns-by-at-set", "x = x.at[..., 1].set(a); x = x.at[..., 2].set(x[..., 3]); return x", COLUMN, 0),
         ("columns-by-at-set", "return x.at[:, 0].set(a).at[:, -1].add(b)", COLUMN, 2),
+        # what is worked out of its place
+        ("columns-by-at-set", "c = x[:, 1]; d = x[:, 0]; x = x.at[:, 0].set(c); return x.at[:, 1].set(d)", 0, 0),
+        (
+            "columns-by-at-set",
+            "c = jnp.where(a > 1, x[:, 0] + 1, x[:, 0]); return x.at[:, 0].set(c).at[:, 3].set(b)",
+            COLUMN,
+            2,
+        ),
+        ("columns-by-at-set", "return x.at[:, 0].set(x[:, 0] + 0.5 * a).at[:, -1].add(0.5 * b)", COLUMN, 2),
+        ("boundary-writes", "x = x.at[0].set(x[0] + 0.5 * a); x = x.at[-1].add(0.5 * b); return x", ROW, 2),
         # parts as they are
         ("blocks-by-at-set", "y = jnp.zeros(4); y = y.at[0].set(b); y = y.at[1:].set(a[1:]); return y", ROW, 2),
         ("blocks-by-at-set", "y = jnp.zeros(4, int); y = y.at[0].set(b); return y.at[1:].set(a[1:])", jnp.arange(4), 2),
@@ -203,3 +213,10 @@ def test_a_part_whose_shape_is_seen_is_written_as_it_is(rule: str, body: str, li
     assert listed in after
     assert "full_like" not in after
     assert "zeros" not in after
+
+
+def test_what_is_worked_out_of_its_place_is_not_brought_to_its_shape() -> None:
+    body = "b = x[:, 4]; a = x[:, 0]; x = x.at[:, 0].set(b); x = x.at[:, 4].set(a); return x"
+    after = fixed("columns-by-at-set", body)
+    assert "jnp.concatenate([b[:, None], x[:, 1:4], a[:, None], x[:, 5:]], axis=1)" in after
+    assert_the_same(body, after, jnp.arange(30).reshape(5, 6), 0, 0, 0, 0)

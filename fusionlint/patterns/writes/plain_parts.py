@@ -24,6 +24,7 @@ from fusionlint.patterns.code.at import (
 from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, keyword, said_dtype
 from fusionlint.patterns.code.elementwise import operands
+from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import root
@@ -39,6 +40,7 @@ _OF_ONE_AXIS = tuple(
     for module in ("jax.numpy", "numpy")
     for name in ("arange", "linspace", "ravel", "diff", "hstack")
 )
+_OF_TWO = ("jax.numpy.maximum", "jax.numpy.minimum")
 _SHAPED = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy") for name in ("zeros", "ones", "full", "empty"))
 
 
@@ -114,6 +116,8 @@ def has_one_axis(value: cst.BaseExpression, source: Source, depth: int = _DEPTH)
         case cst.Call(args=[cst.Arg(value=first), *_]) as call if source.calls(call, *TO_ARRAY):
             several = first.elements if isinstance(first, cst.List) else ()
             return bool(several) and all(is_a_number(each.value, source) for each in several)
+        case cst.Call(args=[_, cst.Arg(value=order)]) if source.calls(value, "jax.random.permutation"):
+            return has_one_axis(order, source, depth - 1)
         case cst.Call() as call:
             if source.calls(call, *_OF_ONE_AXIS) or _is_drawn_in_a_row(call, source):
                 return True
@@ -214,3 +218,65 @@ def is_of_its_dtype(write: Write, source: Source) -> bool:
         if like is not None and isinstance(value, cst.Subscript) and len(made.args) == 1:
             return source.code(value.value) == source.code(like)
     return are_all_alike(source) and is_float(value, source)
+
+
+def has_its_shape(write: Write, part: Part, first: cst.BaseExpression, source: Source) -> bool:
+    """Whether elementwise work on the very place of an array, `first` before all writes, makes what is written there,
+    `x.at[:2].set(x[:2] + y)`, or work on another place of the same axis: what is more than that would not fit in."""
+    return write.value is not None and _reads_it(write.value, write.index, part, first, source)
+
+
+def _reads_it(
+    value: cst.BaseExpression,
+    index: Sequence[Part],
+    part: Part,
+    first: cst.BaseExpression,
+    source: Source,
+    depth: int = _DEPTH,
+) -> bool:
+    match value if depth else None:
+        case cst.Name() as name if (meant := source.value(name)) is not None:
+            return _reads_it(meant, index, part, first, source, depth - 1)
+        case cst.Subscript(value=whole, slice=slices) if _is_the_array(whole, first, source):
+            place, here = elements(slices), [each is part for each in index].index(True)
+            if len(place) != len(index):
+                return False
+            pairs = zip(place, index, strict=True)
+            is_same = [source.code(one) == source.code(other) for one, other in pairs]
+            is_single = not isinstance(part, cst.Slice) and constant(part) is not None
+            is_same[here] |= is_single and constant(place[here]) is not None
+            return all(is_same)
+    inner = operands(value, source) or ()
+    return any(_reads_it(each, index, part, first, source, depth - 1) for each in inner)
+
+
+def _is_the_array(whole: cst.BaseExpression, first: cst.BaseExpression, source: Source) -> bool:
+    return source.code(whole) == source.code(first) and (whole is first or is_same_at(whole, first, source))
+
+
+def keeps_its_dtype(write: Write, first: cst.BaseExpression, source: Source) -> bool:
+    """Whether what is written is seen to be of the dtype of that array: floats of the one width there is, or parts of
+    the array itself, and what sums and choices make of those with whole numbers."""
+    if are_all_alike(source) and is_float(write.value, source):
+        return True
+    is_kept = write.value is not None and _is_kept(write.value, first, source, _DEPTH)
+    return is_kept and not is_literal(write.value)
+
+
+def _is_kept(value: cst.BaseExpression, first: cst.BaseExpression, source: Source, depth: int) -> bool:
+    match value if depth else None:
+        case cst.Integer():
+            return True
+        case cst.Name() as name if (meant := source.value(name)) is not None:
+            return _is_kept(meant, first, source, depth - 1)
+        case cst.Subscript(value=whole):
+            return _is_the_array(whole, first, source)
+        case cst.UnaryOperation(operator=cst.Minus(), expression=inner):
+            return _is_kept(inner, first, source, depth)
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract() | cst.Multiply(), right=right):
+            return all(_is_kept(side, first, source, depth) for side in (left, right))
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(value, "jax.numpy.where"):
+            return all(_is_kept(side, first, source, depth) for side in (one, other))
+        case cst.Call(args=[cst.Arg(value=one), cst.Arg(value=other)]) if source.calls(value, *_OF_TWO):
+            return all(_is_kept(side, first, source, depth) for side in (one, other))
+    return False

@@ -2,7 +2,7 @@
 
 In: the writes, first to last, nested or in statements of one block. Out: the join, with the edits that write it. Each
 part is `jnp.full_like` of what it is written over, which brings it to the shape and the dtype of its place as a write
-does; what is not written stays a part of the array.
+does, unless it is seen to have those; what is not written stays a part of the array.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ from fusionlint.patterns.writes.pieces import join, pieces
 from fusionlint.patterns.writes.plain_parts import (
     cut_alike,
     dtype_of,
+    has_its_shape,
     in_a_row,
     in_columns,
     is_of_its_dtype,
+    keeps_its_dtype,
     lies_alike,
 )
 from fusionlint.source.tree import Source
@@ -94,7 +96,8 @@ def rebuilt(writes: Sequence[Write], source: Source) -> Rebuilt | None:
         are_one = all(not isinstance(part, cst.Slice) for part in parts)
         if are_one and axis != 0 and (columns := in_columns(writes, order, axis, source)) is not None:
             return _without_the_array(writes, f"{jnp}.stack", columns, f"axis={axis}", steps, source)
-    places = [_Place(steps.array, write, part, jnp, source) for write, part in zip(writes, parts, strict=True)]
+    first = root(writes[0])
+    places = [_Place(steps.array, first, write, part, jnp, source) for write, part in zip(writes, parts, strict=True)]
     filled = [places[piece.number].filled(piece.cut) for piece in in_order]
     kept = [places[0].slice(between) if between else "" for between in joined.between]
     listed: list[Code] = []
@@ -136,6 +139,7 @@ class _Place(NamedTuple):
     """A place of the array, and what goes there."""
 
     array: str
+    first: cst.BaseExpression  # what it is called before all writes
     write: Write
     part: Part
     jnp: str
@@ -165,17 +169,25 @@ class _Place(NamedTuple):
         if (plain := self._plain(cut)) is not None:
             return plain
         if not self.is_one:
-            return self._full(part)._replace(behind=self.at(cut) if cut else "")
+            return self._full(part, self.at(cut) if cut else "")
         if self._is_first_axis() or _is_number(self.write.value, self.source):
             at = constant(self.part)
             end = f"{part} + 1" if at is None else "" if at == -1 else f"{at + 1}"
-            return self._full(f"{'' if at == 0 else part}:{end}")
-        return self._full(part)._replace(behind=self.at("None"))
+            is_alike = self.write.method == "set" and self._fits()
+            return self._full(part, "[None]") if is_alike else self._full(f"{'' if at == 0 else part}:{end}")
+        return self._full(part, self.at("None"))
 
-    def column(self) -> Called:
+    def column(self) -> Code:
         return self._full(self.source.code(self.part))
 
-    def _full(self, part: str) -> Called:
+    def _fits(self) -> bool:
+        """Whether what goes there is seen to have the shape and the dtype of its place: it is worked out of that."""
+        if self.write.value is None or _is_a_list(self.write.value, self.source):
+            return False
+        is_alike = self.write.method == "add" or has_its_shape(self.write, self.part, self.first, self.source)
+        return is_alike and keeps_its_dtype(self.write, self.first, self.source)
+
+    def _full(self, part: str, behind: str = "") -> Code:
         value = self.write.value
         assert value is not None
         text, there = as_argument(value, self.source), self.slice(part)
@@ -183,7 +195,10 @@ class _Place(NamedTuple):
             text = f"{self.jnp}.array({text})"
         if self.write.method == "add":
             text = f"{there} + {as_operand(value, text)}"
-        return Called(f"{self.jnp}.full_like", [there, text])
+        if self._fits():
+            is_sum = self.write.method == "add"
+            return f"{f'({text})' if is_sum else as_operand(value, text)}{behind}" if behind else text
+        return Called(f"{self.jnp}.full_like", [there, text], behind=behind)
 
     def _around(self, part: str) -> str:
         here = next(i for i, each in enumerate(self.write.index) if each is self.part)
