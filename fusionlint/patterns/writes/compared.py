@@ -21,6 +21,7 @@ from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of, fill_of
 from fusionlint.patterns.writes.places import meant
+from fusionlint.patterns.writes.whole import is_of_dtype
 from fusionlint.source.tree import Source
 
 _LIKE = tuple(f"jax.numpy.{name}_like" for name in ("zeros", "ones", "full"))
@@ -104,11 +105,9 @@ def of_each_row(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] | 
 
 def _as(said: str, value: cst.BaseExpression, fill: str, source: Source) -> str:
     """What gives a choice the type that the new array has, where the value does not bring it: beside a whole number
-    `x.astype(jnp.int32)` stays what it is."""
-    match value:
-        case cst.Call(func=cst.Attribute(attr=cst.Name("astype")), args=[cst.Arg(value=own)]) if fill.isdigit():
-            return "" if source.code(own) == said else f".astype({said})"
-    return f".astype({said})"
+    `x.astype(jnp.int32)` stays what it is, and so do floats that are computed."""
+    is_brought = fill.isdigit() and not is_literal(value) and is_of_dtype(value, said, source)
+    return "" if is_brought else f".astype({said})"
 
 
 def _instead(write: Write, code: Part, source: Source) -> tuple[str, tuple[Edit, ...]]:
