@@ -107,6 +107,7 @@ def test_a_place_that_is_taken_out_of_an_array_of_one_is_a_number_already(assign
         ("wall.position == 3", True),
         ("wall.position == jnp.max(position)", True),
         ("position > 0.5", True),
+        ("jnp.unique(wall.position, size=9) == position", True),
     ],
 )
 def test_what_is_compared_with_no_number_may_have_more_axes(mask: str, is_fixed: bool) -> None:

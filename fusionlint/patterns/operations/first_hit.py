@@ -14,10 +14,11 @@ import libcst as cst
 from fusionlint.finding import Edit
 from fusionlint.patterns.code.at import constant, elements, is_literal
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import as_operand
+from fusionlint.patterns.code.calls import as_operand, keyword
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.unpacked import assignment
+from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.two_axes import has_rows, is_matrix
@@ -25,6 +26,7 @@ from fusionlint.source.tree import Source
 
 # How many subscripts of 0 lead to one number.
 _TO_NUMBER = {"jax.numpy.nonzero": 2, "jax.numpy.where": 2, "jax.numpy.argwhere": 2, "jax.numpy.flatnonzero": 1}
+_ROWS = ("jax.numpy.unique", "jax.numpy.ravel", "jax.numpy.arange")
 
 
 class FirstHit(NamedTuple):
@@ -64,13 +66,23 @@ def first_hit(
 
 def may_have_more_axes(mask: cst.BaseExpression, source: Source) -> bool:
     """Whether a mask is seen to have more axes than one, or may well have, for two things with names are compared and
-    neither is seen to be a number: `wall.position == position`, as well rows of coordinates."""
+    neither is seen to be a number or a row of such: `wall.position == position`, as well rows of coordinates."""
     if is_matrix(mask, source) or has_rows(mask, source):
         return True
     match source.meant(mask):
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
-            return not any(is_literal(side) or is_a_number(side, source) for side in (left, right))
+            return not any(
+                is_literal(side) or is_a_number(side, source) or _is_a_row(side, source) for side in (left, right)
+            )
     return False
+
+
+def _is_a_row(side: cst.BaseExpression, source: Source) -> bool:
+    """Whether a side has one axis: the other, which picks one place of it, is a number then."""
+    made = source.meant(side)
+    if isinstance(made, cst.Call) and source.calls(made, *_ROWS):
+        return keyword(made, "axis") is None
+    return axes_of(made, source) == "vector"
 
 
 def _written(
