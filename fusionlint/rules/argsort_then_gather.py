@@ -21,6 +21,7 @@ from fusionlint.patterns.operations.picked import Pick, picks
 from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.often import is_for_a_picture
+from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
@@ -220,7 +221,10 @@ def _is_nothing(node: cst.Call, sort: Sorted, source: Source) -> bool:
     """Whether a sort more is nothing beside what is done there, or runs once, on the host or for a picture."""
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
         return True
-    return _is_a_list_by_default(sort.array, source) or is_for_a_picture(source.project, source.place(node))
+    place = source.place(node)
+    if is_for_a_picture(source.project, place) or is_asked_for_by_pictures(source.project, place):
+        return True
+    return _is_a_list_by_default(sort.array, source)
 
 
 def _is_a_list_by_default(array: cst.BaseExpression, source: Source) -> bool:

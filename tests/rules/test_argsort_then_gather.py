@@ -21,3 +21,19 @@ def test_a_falling_sort_goes_by_what_is_turned_round(given: str, advice: str) ->
     (found,) = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
     assert found.suggestion is not None
     assert found.suggestion.text.startswith(f"{advice}, where places, jnp.arange along that axis,")
+
+
+@pytest.mark.parametrize(("name", "count"), [("visualize_depth", 0), ("rendered_depth", 1)])
+def test_a_sort_more_for_a_picture_is_nothing(name: str, count: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+def percentile(x, w, q):
+    order = jnp.argsort(x)
+    x, w = x[order], w[order]
+    return jnp.interp(q, jnp.cumsum(w), x)
+
+def {name}(x, w):
+    return x / percentile(x, w, 0.9)
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))) == count
