@@ -1,5 +1,6 @@
 """hlo.kernels, with hlo.trips and hlo.cost: what is launched, how often, and what one launch moves."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -387,6 +388,13 @@ def test_an_update_that_something_else_is_made_of_reads_what_stands_in_the_buffe
     assert moved(call, body + "  ROOT %n = f32[64]{0} negate(%d)") == (256 + 16 + 4, 256)
     again = "  ROOT %again = f32[64]{0} dynamic-update-slice(%d, %fu, %fi)"
     assert moved(call, body + again)[0] == 16 + 4
+    names = ["d", *(f"d.{i}" for i in range(2000))]
+    many = "".join(
+        f"  %{one} = f32[64]{{0}} dynamic-update-slice(%{before}, %fu, %fi)\n"
+        for before, one in itertools.pairwise(names)
+    )
+    last = f"  ROOT %last = f32[64]{{0}} dynamic-update-slice(%{names[-1]}, %fu, %fi)"
+    assert moved(call, body + many + last)[0] == 16 + 4
 
 
 def test_an_update_of_a_buffer_that_the_fusion_fills_itself_writes_all_of_it():

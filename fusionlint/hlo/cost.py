@@ -67,8 +67,16 @@ def stays_in_place(body: hlo.Computation, step: hlo.Instruction) -> bool:
 
 
 def _goes_out(body: hlo.Computation, step: hlo.Instruction) -> bool:
-    users = (body.instructions[name] for name in step.users)
-    return step.is_root or all(_hands_on(user, step.name) and _goes_out(body, user) for user in users)
+    """Whether all that is made of `step` is what goes out: no recursion, for updates in a row can be thousands."""
+    todo, seen = [step], {step.name}
+    while todo:
+        one = todo.pop()
+        users = [body.instructions[name] for name in one.users]
+        if not all(_hands_on(user, one.name) for user in users):
+            return False
+        todo += [user for user in users if user.name not in seen]
+        seen.update(user.name for user in users)
+    return True
 
 
 def _hands_on(user: hlo.Instruction, name: str) -> bool:
