@@ -1312,6 +1312,8 @@ def test_what_another_field_was_given_too_is_not_donated(kept: str, count: int, 
     code = f"""
 class Model:
     def __init__(self, network, key):
+        self.best = None
+        self.params = None
         params = network.init(key)
         self.params = params
         self.{kept} = params

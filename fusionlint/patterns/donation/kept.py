@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import is_none
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.donation.parts import gives_back
 from fusionlint.patterns.runs.from_callers import handed_by_callers
@@ -59,6 +60,8 @@ def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: So
 def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
     """`self.average = self.params`: both hold one array; so do `self.first = params` and `self.params = params`."""
     stored = assigned(field, source)
+    if is_none(stored):
+        return False
     if not isinstance(stored, cst.Name):
         return stored is not None and dotted(stored).startswith("self.")
     others = [target for use in source.uses(stored) if (target := _field_given(use.node, source)) is not None]
