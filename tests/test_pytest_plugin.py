@@ -155,7 +155,7 @@ def test_budgets_count_what_the_test_itself_compiles_of_each_function(suite: pyt
         ]
     )
     if "from swing:12" in done.stdout.str():  # an old jax says the line alone
-        assert "steps.py:12:12 in swing, from test_too_many:9 " in done.stdout.str()
+        assert "steps.py:12:12 in swing, from test_too_many at test_it.py:9 " in done.stdout.str()
 
 
 ALIKE = """\

@@ -15,7 +15,7 @@ from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
-Node = TypeVar("Node", bound=cst.CSTNode)
+Node = TypeVar("Node", bound="cst.CSTNode")
 Function: TypeAlias = "cst.FunctionDef | cst.Lambda"
 
 
