@@ -44,9 +44,9 @@ nobody had read (41a, 41b): 1 of 82 hazards was found before anything was mended
 findings had been read, but whose hazards nobody had labelled (51a; only such as a pattern of source text could show):
 59 of 127, 5 of the 7 high ones, and 2 of 66 lookalikes. Ten more of the kind (53a, by another, who labelled every key
 that a rollout's steps split, of which `check` says nothing): 33 of 182, 4 of the 13 high ones, and 1 of 83 lookalikes.
-Of well-kept libraries `check` says little, and most of what costs them something takes meaning that no pattern of source
-text has: work that stays the same in a solver's loop, what a caller makes of a function, how large an array is. For those
-there are `explain` and `run`.
+Of well-kept libraries `check` says little, and most of what costs them something takes meaning that no pattern of
+source text has: work that stays the same in a solver's loop, what a caller makes of a function, how large an array is.
+For those there are `explain` and `run`.
 
 {table}
 """
