@@ -43,40 +43,35 @@ def traffic(module: hlo.Module, computation: hlo.Computation, instruction: hlo.I
         return traffic(module, wrapped, wrapped.instructions[wrapped.root])
     if body := module.body(instruction):
         reads: dict[str, int] = {}
+        whole = read_whole(body)
         for name, item in zip(instruction.operands, body.parameters, strict=True):
-            reads[name] = max(reads.get(name, 0), _read(body, item))
+            reads[name] = max(reads.get(name, 0), _read(body, item, whole))
         return Traffic(sum(reads.values()), _written(body, body.instructions[body.root], fused=True))
     names = dict.fromkeys(instruction.operands)
     read = sum(_touched(computation.instructions[name], name, instruction) for name in names)
     return Traffic(read, _written(computation, instruction, fused=False))
 
 
-def _read(body: hlo.Computation, parameter: hlo.Instruction) -> int:
+def _read(body: hlo.Computation, parameter: hlo.Instruction, whole: frozenset[str]) -> int:
     """Bytes that a fusion with this body reads of its operand `parameter`; the whole at most."""
     touched = sum(
-        _touched(parameter, name, user) if stays_in_place(body, user) else parameter.shape.nbytes
+        parameter.shape.nbytes if user.name in whole else _touched(parameter, name, user)
         for name, user in _users(body, parameter)
     )
     return min(parameter.shape.nbytes, touched)
 
 
-def stays_in_place(body: hlo.Computation, step: hlo.Instruction) -> bool:
-    """Whether a step of a fusion is no update, or one of the buffer that the fusion writes: where something else is
-    made of it, a sum, all that stood in the buffer is read."""
-    return step.opcode not in IN_PLACE or _goes_out(body, step)
-
-
-def _goes_out(body: hlo.Computation, step: hlo.Instruction) -> bool:
-    """Whether all that is made of `step` is what goes out: no recursion, for updates in a row can be thousands."""
-    todo, seen = [step], {step.name}
-    while todo:
-        one = todo.pop()
-        users = [body.instructions[name] for name in one.users]
-        if not all(_hands_on(user, one.name) for user in users):
-            return False
-        todo += [user for user in users if user.name not in seen]
-        seen.update(user.name for user in users)
-    return True
+def read_whole(body: hlo.Computation) -> frozenset[str]:
+    """The updates in a fusion that are not of the buffer that it writes: where something else is made of one, a sum,
+    all that stood in the buffer is read. Found for all of them at once, users first: they can be thousands in a row."""
+    if not any(step.opcode in IN_PLACE for step in body.instructions.values()):
+        return frozenset()
+    found: set[str] = set()
+    for step in reversed([*body.instructions.values()]):
+        users = (body.instructions[name] for name in step.users)
+        if any(user.name in found or not _hands_on(user, step.name) for user in users):
+            found.add(step.name)
+    return frozenset(name for name in found if body.instructions[name].opcode in IN_PLACE)
 
 
 def _hands_on(user: hlo.Instruction, name: str) -> bool:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.cost import IN_PLACE, PARTIAL_READS, result_shape, stays_in_place
+from fusionlint.hlo.cost import IN_PLACE, PARTIAL_READS, read_whole, result_shape
 from fusionlint.hlo.flow import SAME_VALUE, Node, Path, element
 
 NO_WORK = SAME_VALUE | {"parameter", "constant", "tuple", "get-tuple-element"}
@@ -54,9 +54,9 @@ def bytes_touched(module: hlo.Module, node: Node, number: int) -> int:
     body = module.body(instruction)
     if body is None:
         return _touched_by(computation, instruction, instruction.operands[number])
-    parameter = body.parameters[number]
+    parameter, whole = body.parameters[number], read_whole(body)
     touched = [
-        _touched_by(body, user, name) if stays_in_place(body, user) else parameter.shape.nbytes
+        parameter.shape.nbytes if user.name in whole else _touched_by(body, user, name)
         for user, name in _direct_users(body, parameter)
     ]
     return min(sum(touched), parameter.shape.nbytes) if touched else parameter.shape.nbytes
@@ -104,8 +104,8 @@ def updates_in_place(module: hlo.Module, node: Node, number: int) -> bool:
     body = module.body(instruction)
     if body is None:
         return _is_updated(instruction, instruction.operands[number])
-    users = _direct_users(body, body.parameters[number])
-    return all(_is_updated(user, name) and stays_in_place(body, user) for user, name in users)
+    users, whole = _direct_users(body, body.parameters[number]), read_whole(body)
+    return all(_is_updated(user, name) and user.name not in whole for user, name in users)
 
 
 def _work(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.code.functions import function_named, own_parts
 from fusionlint.patterns.runs.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import LOOPS as UNDER
@@ -80,8 +79,7 @@ def is_beside_whole_loops(node: cst.CSTNode, source: Source) -> bool:
 def _runs_whole_loops(function: cst.FunctionDef, source: Source) -> bool:
     if source.context(function.body) == "host":
         return False
-    own = (part for part in inside(function.body) if source.function(part) is function)
-    return any(is_given_by_whole_loops(part, source) for part in own)
+    return any(is_given_by_whole_loops(call, source) for call in own_parts(function, cst.Call, source))
 
 
 def _is_called_beside(place: Place, source: Source) -> bool:

@@ -17,6 +17,7 @@ from fusionlint.source.walk import dotted
 
 Link = TypeVar("Link")
 
+# A value longer than this says less than its outline.
 _LONG = 30
 # So many names in a row a value seldom has on its way into a write.
 _NAMES = 2

@@ -14,8 +14,6 @@ from fusionlint.patterns.writes.chain import root, shown, write_on
 from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source
 
-# A value longer than this says less than its outline.
-
 
 def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
     """The stack that a new array is, where it is set at 0, 1, 2, ... along one axis and is seen to be just so long."""
