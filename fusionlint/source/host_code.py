@@ -136,7 +136,7 @@ def _methods_that_keep(project: Project, path: str) -> Iterator[Place]:
 def _is_plain(project: Project, one: Place) -> bool:
     """Whether a class and those that it is derived from are known, and no trace is handed its objects: no modules of a
     network, no pytrees. What nobody knows may be one."""
-    return all(_is_of_python(project, place) for place in _with_bases(project, one))
+    return all(_is_of_python(project, place) for place in project.lineage(one))
 
 
 def _is_of_python(project: Project, one: Place) -> bool:
@@ -152,13 +152,6 @@ def _is_of_python(project: Project, one: Place) -> bool:
     )
 
 
-def _with_bases(project: Project, one: Place) -> list[Place]:
-    classes = [one]
-    for each in classes:  # which grows
-        classes += (base for base in project.bases(each) if base not in classes)
-    return classes
-
-
 def _makes_a_first_state(project: Project, place: Place) -> bool:
     """Whether a function that is called so, `init_electrons`, makes a first state: no `step` stands beside it, for an
     environment that is over begins again within a step. Every trace makes a network's modules anew, but equinox's."""
@@ -171,7 +164,7 @@ def _makes_a_first_state(project: Project, place: Place) -> bool:
 def _is_built_anew(project: Project, method: Place) -> bool:
     """Whether a method may be of a network's module, of whatever library: every trace runs it again. What is called
     `setup` of a class with a base that nobody knows is flax's."""
-    classes = _with_bases(project, method.outer)
+    classes = project.lineage(method.outer)
     bases = [base.name for one in classes for base in project.files[one.path].classes[one.scope].bases]
     is_called_so = any(name.endswith("Module") for name in (*bases, *(one.scope for one in classes)))
     is_setup = bool(bases) and method.scope.endswith(".setup")

@@ -249,6 +249,13 @@ class Names:
         """The classes of the project that the class `owner` is derived from, as it names them."""
         return self.log.remembered(self._bases, (owner, depth), self._bases_of, owner, depth)
 
+    def lineage(self, owner: Place) -> list[Place]:
+        """The class `owner`, and those of the project that it is derived from, near or far."""
+        found = [owner]
+        for each in found:  # which grows
+            found += [base for base in self.bases(each) if base not in found]
+        return found
+
     def _bases_of(self, owner: Place, depth: int) -> tuple[Place, ...]:
         return tuple(self._each_base(owner, depth))
 

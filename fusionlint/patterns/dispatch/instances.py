@@ -65,7 +65,7 @@ def compiled_methods(made: cst.Call, source: Source) -> Iterator[tuple[str, cst.
 def _compiles(project: Project, owner: Place) -> bool:
     """Whether this is a class that has such a method."""
     return owner.scope in project.files[owner.path].raw.classes and any(
-        _is_compiled(project, owner, name) for each in _lineage(project, owner) for name in _jitted(project, each)
+        _is_compiled(project, owner, name) for each in project.lineage(owner) for name in _jitted(project, each)
     )
 
 
@@ -84,14 +84,6 @@ def _says_static(decorator: RawValue) -> bool:
         case (_, _, keywords):
             return any(keyword.startswith(_STATIC) for keyword, _ in keywords)
     return False
-
-
-def _lineage(project: Project, owner: Place) -> list[Place]:
-    """The class, and those of the project that it is derived from."""
-    found = [owner]
-    for each in found:
-        found += [base for base in project.bases(each) if base not in found]
-    return found
 
 
 def _is_compiled(project: Project, owner: Place, method: str) -> bool:

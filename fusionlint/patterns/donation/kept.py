@@ -40,12 +40,10 @@ def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Sou
     return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
 
 
-def _classes(owner: str, source: Source) -> Iterator[str]:
+def _classes(owner: str, source: Source) -> list[str]:
     """A class, and those of this file that it is made of."""
-    yield owner
-    for base in source.project.bases(Place(source.path, owner)) if owner else ():
-        if base.path == source.path and base.scope != owner:
-            yield from _classes(base.scope, source)
+    every = source.project.lineage(Place(source.path, owner)) if owner else [Place(source.path, owner)]
+    return [each.scope for each in every if each.path == source.path]
 
 
 def is_kept_by_a_caller(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
