@@ -8,8 +8,10 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
 from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.functions import function_named
+from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.runs.mapped_methods import names_mapped
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -25,6 +27,11 @@ _KEY = regex(r"(^|_)(key|rng|prng|rngs|subkey)s?(_|\d|$)")
 # What a step is handed of its own episode.
 _OWN = regex(r"(^|_)(key|rng|prng|rngs|subkey|state|timestep)s?(_|\d|$)")
 _DONE = regex(r"(^|\W|_)(done|dones|terminals?|terminated|terminations?|truncated|last|over|finished)(\W|_|$)")
+# A conditional may ask for that by another name.
+_RESETTING = regex(r"reset|\.last\(\)")
+# A helper that resets is seldom further away than this.
+_DEPTH = 2
+_MESSAGE = "every step makes a new start, for each element of the batch, and takes it where an episode is over"
 _CHOICES = ("jax.numpy.where", "jax.lax.select", "jax.lax.select_n")
 
 
@@ -35,6 +42,12 @@ def _resetting(source: Source) -> Iterator[str]:
     for value, scope, *_ in source.facts.raw.calls:
         if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(last_name(scope)):
             yield scope
+
+
+def _choosing_to_reset(source: Source) -> Iterator[str]:
+    """The scopes called a step, in a file in which something is reset."""
+    if not _RESETS.isdisjoint(source.facts.attributes):
+        yield from (scope for scope in source.facts.functions if _STEP.match(last_name(scope)))
 
 
 @rule.source("Call", when=_resetting)
@@ -50,12 +63,56 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
     reads = [read for name in _names(node, source) for read in source.reads(name)]
     if not any(_is_chosen(read, source) for read in reads):
         return
-    yield source.finding(
+    yield _finding(node, node, source)
+
+
+@rule.source("Call", calls=CONDITIONALS, when=_choosing_to_reset)
+def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """`lax.cond(timestep.last(), self._auto_reset, go_on, state)` in a step that the project maps, `vmap(env.step)`:
+    there both branches run, for all."""
+    function, found = source.function(node), conditional(node, source)
+    if found is None or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
+        return
+    if len(found.branches) != 2 or not _asks_whether_to_reset(found.test, source):
+        return
+    resets = [_reset_in(branch.function, source, _DEPTH) for branch in found.branches]
+    reset = next((one for one in resets if one is not None), None)
+    if reset is None or all(resets) or not _is_mapped(function, source):
+        return
+    if is_for_a_picture(source.project, source.place(node)) or _is_nobodys(reset, source):
+        return
+    yield _finding(node, reset, source)
+
+
+def _is_mapped(step: cst.FunctionDef, source: Source) -> bool:
+    """Whether the project starts many and steps many. One that maps the step alone tries several actions."""
+    mapped = names_mapped(source.project)
+    return step.name.value in mapped and not mapped.isdisjoint(_RESETS)
+
+
+def _finding(node: cst.Call, reset: cst.Call, source: Source) -> Finding:
+    return source.finding(
         node,
-        "every step makes a new start, for each element of the batch, and takes it where an episode is over",
-        write=f"for a whole batch: jax.vmap({source.code(node.func)}) of a few keys in each step, and each that is "
+        _MESSAGE,
+        write=f"for a whole batch: jax.vmap({source.code(reset.func)}) of a few keys in each step, and each that is "
         "done takes one by its number; or starts that are made once, before the loop",
     )
+
+
+def _asks_whether_to_reset(test: cst.BaseExpression, source: Source) -> bool:
+    asked = source.code(test)
+    return _DONE.search(asked) is not None or _RESETTING.search(asked) is not None
+
+
+def _reset_in(function: Function, source: Source, depth: int) -> cst.Call | None:
+    """The call by which a branch resets something by a key, itself or by a helper."""
+    calls = [part for part in inside(function.body) if isinstance(part, cst.Call)] if depth else []
+    own = next(filter(_is_reset, calls), None)
+    if own is not None:
+        return own
+    helpers = (function_named(call.func, source) for call in calls)
+    inner = (_reset_in(helper, source, depth - 1) for helper in helpers if helper is not None)
+    return next((one for one in inner if one is not None), None)
 
 
 def _is_reset(call: cst.Call) -> bool:
@@ -130,6 +187,8 @@ def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
     """Whether an episode's end decides between `read` and something else, itself or leaf by leaf."""
     while isinstance(above := source.parent(read), cst.Attribute | cst.Subscript) and above.value is read:
         read = above
+    while isinstance(above, cst.Element) and isinstance(several := source.parent(above), cst.Tuple):
+        read, above = several, source.parent(several)  # `jax.tree.map(choose, (state, obs), (new_state, new_obs))`
     call = source.handed_to(read)
     if call is None:
         return False

@@ -32,13 +32,21 @@ def in_a_mapped_method(node: cst.CSTNode, source: Source) -> bool:
 
 
 @of_project
+def names_mapped(project: Project) -> frozenset[str]:
+    """What methods are called that a `vmap` is handed as a part of something, `jax.vmap(env.step)`; what a method of
+    that name maps is another object's, which that one wraps."""
+    handed = _handed(project)
+    return frozenset(name for place, name in handed if last_name(place.scope) != name)
+
+
+@of_project
 def _mapped(project: Project) -> frozenset[Place]:
     methods = defaultdict(set)
     for own in project.methods().values():
         for method in own:
             methods[last_name(method.scope)].add(method)
     calls = _calls_of_methods(project, methods)
-    begun = {name for name in _handed(project) if name in methods}
+    begun = {name for _, name in _handed(project) if name in methods}
     mapped, reached = frozenset[Place](), reached_from(project, VMAPS)
     for _ in range(_ROUNDS):
         begun |= {name for name, callers in calls.items() if not reached.isdisjoint(callers)}
@@ -62,14 +70,14 @@ def _calls_of_methods(project: Project, names: dict[str, set[Place]]) -> dict[st
     return found
 
 
-def _handed(project: Project) -> Iterator[str]:
-    """The last names of what a `vmap` is handed as a part of something, `self.policy.act`, itself or in a partial."""
+def _handed(project: Project) -> Iterator[tuple[Place, str]]:
+    """Where a `vmap` is handed a part of something, `self.policy.act`, itself or in a partial, and its last name."""
     for transform in VMAPS:
         for place, call in project.calls_of(transform):
             if call.value.arguments and not is_idle(project, place):
                 name = _part(call.value.arguments[0], place, project)
                 if "." in name:
-                    yield last_name(name)
+                    yield place, last_name(name)
 
 
 def _part(handed: Value, place: Place, project: Project) -> str:
