@@ -1326,3 +1326,29 @@ class Model:
             self.params = self.step(self.params, batch)
 """
     assert len(findings(code)) == count
+
+
+PARTIAL = """
+from functools import partial
+import jax
+from optimizer import optimizer
+
+@partial(jax.jit, static_argnames=["loss"])
+def _update(params, opt_state, batch, loss):
+    grads = jax.grad(loss)(params, batch)
+    updates, opt_state = optimizer.update(grads, opt_state, params)
+    return jax.tree.map(jax.numpy.add, params, updates), opt_state
+
+def train(params, opt_state, loader, loss):
+    update = partial(_update, {bound})
+    for batch in loader:
+        params, opt_state = update(params=params, opt_state=opt_state, batch=batch)
+    return params
+"""
+
+
+def test_a_step_is_called_through_a_partial_that_binds_arguments_by_name() -> None:
+    assert [finding.message for finding in findings(PARTIAL.format(bound="loss=loss"))] == [
+        "each call makes a new `params` and `opt_state` beside the old, which nobody reads again"
+    ]
+    assert not findings(PARTIAL.format(bound="params"))

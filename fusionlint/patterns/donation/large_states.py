@@ -19,7 +19,7 @@ from fusionlint.source.tree import Source
 _WEIGHTS = r"(?<!log_)(?<!importance_)(?<!particle_)(?<!sample_)weights"
 # What calls itself so is as large as the model, or larger.
 _LARGE = regex(
-    rf"(^|[._])(params?|{_WEIGHTS}|opt(imi[sz]er)?_?state|train(ing|er)?_?state|learner_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
+    rf"(^|[._])(params?|{_WEIGHTS}|opt(imi[sz]er)?_?state|(train(ing|er)?|learner|runner|agent)_?state|ts|repertoire|cache|kv|buffer(_state)?)$",
     re.I,
 )
 # What calls itself so is written here and there.

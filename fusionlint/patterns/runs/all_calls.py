@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.source.names import JIT
+from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
@@ -25,6 +25,11 @@ def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Ca
                 found.append(parent)
             case cst.Attribute():  # step.lower(...)
                 continue
+            case cst.Arg() if depth and (bound := _bound_by_name(parent, source)):
+                inner = calls_of_name(bound, source, depth - 1)
+                if inner is None:
+                    return None
+                found += inner
             case cst.Arg() if depth and (parameter := _parameter(parent, source)):
                 inner = calls_of_name(parameter, source, depth - 1)
                 if inner is None:
@@ -38,6 +43,15 @@ def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Ca
             case _:
                 return None
     return found
+
+
+def _bound_by_name(arg: cst.Arg, source: Source) -> cst.Name | None:
+    """What `partial(step, loss=loss)` is called, which takes the other arguments of `step` as that does."""
+    call = source.parent(arg)
+    if not isinstance(call, cst.Call) or not source.calls(call, *PARTIAL) or call.args[0] is not arg or arg.keyword:
+        return None
+    name = source.assigned_name(call)
+    return name if isinstance(name, cst.Name) and all(each.keyword is not None for each in call.args[1:]) else None
 
 
 def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
