@@ -9,13 +9,16 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.branches.by_methods import has_a_method_write
 from fusionlint.patterns.branches.choices import as_masked_write
 from fusionlint.patterns.branches.conditional import (
     CONDITIONALS,
     Branch,
     Conditional,
     conditional,
+    is_handed_on,
     is_unchanged,
+    only_returns,
     writes,
 )
 from fusionlint.patterns.branches.moved import moves_a_buffer
@@ -47,6 +50,7 @@ _DEPTH = 4
 # Bytes of an array that a branch copies: an H100 moves that much in a twentieth of the time that a launch takes.
 _MUCH = 100_000
 _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
+_DONATES = ("donate_argnums", "donate_argnames")
 _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmin", "argmax"))
 
 
@@ -58,10 +62,11 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if is_static_test(found, source) or is_of_python(found.test, source):
         return
-    if not any(map(is_unchanged, found.branches)) or not any(_writes_little(b, source) for b in found.branches):
+    if not any(_writes_little(one, source) and _is_kept(found, one) for one in found.branches):
         return
     vmapped = under_vmap(node, source) or in_environment(node, source)
-    if not (_is_step(node, source) if vmapped else under_loop(node, source)) or is_concrete(node, source):
+    runs_on = under_loop(node, source) or _is_given_the_buffer(node, source)
+    if not (_is_step(node, source) if vmapped else runs_on) or is_concrete(node, source):
         return
     if vmapped and _is_read_on(found, source):
         return  # both are needed, and a choice makes the new one as it copies
@@ -118,6 +123,15 @@ def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
     return None
 
 
+def _is_given_the_buffer(node: cst.Call, source: Source) -> bool:
+    """Whether the function around is compiled, and whoever calls it gives up what it writes to, `donate_argnums=0`:
+    in each call the buffer stands where it is, but for the conditional."""
+    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    decorators = (each.decorator for function in around for each in function.decorators)
+    keywords = (arg.keyword for made in decorators if isinstance(made, cst.Call) for arg in made.args)
+    return any(each is not None and each.value in _DONATES for each in keywords)
+
+
 def _is_read_on(found: Conditional, source: Source) -> bool:
     """Whether the buffer is read behind the conditional too, as it was: a proposal, which may be rejected."""
     written = (array for branch in found.branches for array in writes(branch, source, depth=1))
@@ -167,8 +181,26 @@ def _is_counted(function: Function, source: Source) -> bool:
     return any(xs is not None and source.calls(source.meant(xs), "jax.numpy.arange") for xs in counted)
 
 
+def _is_kept(found: Conditional, written: Branch) -> bool:
+    """Whether another branch hands the buffer on as it is, alone or beside what tells that it did,
+    `lambda: (archive, jnp.nan)`."""
+    return any(is_unchanged(one) or _hands_on_a_part(one, written) for one in found.branches if one is not written)
+
+
+def _hands_on_a_part(branch: Branch, written: Branch) -> bool:
+    if isinstance(branch.function, cst.FunctionDef) and not only_returns(branch.function):
+        return False
+    match branch.result, written.result:
+        case cst.Tuple(elements=kept), cst.Tuple(elements=new) if len(kept) == len(new):
+            pairs = zip(kept, new, strict=True)
+            return any(is_handed_on(one.value) and isinstance(other.value, cst.Call) for one, other in pairs)
+    return False
+
+
 def _writes_little(branch: Branch, source: Source) -> bool:
     """Whether a branch is small and writes a part of what the conditional is given."""
+    if has_a_method_write(branch, source):
+        return True
     if is_unchanged(branch) or not is_small(source.project, source.body_place(branch.function)):
         return False
     if any(source.calls(part, *CONDITIONALS) for part in inside(branch.function.body)):

@@ -45,3 +45,19 @@ def test_a_place_may_stand_behind_the_name_of_its_axis(write: str, count: int) -
 def test_what_haliax_does_element_by_element_is_small(value: str, count: int) -> None:
     code = "import haliax as hax\n" + CODE.format(write=f'counts.at["page", i].set({value})')
     assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count
+
+
+@pytest.mark.parametrize(("module", "count"), [("equinox.internal", 1), ("somebody.loops", 0)])
+def test_the_loops_of_equinox_run_their_bodies_in_every_step(module: str, count: int) -> None:
+    code = f"""
+import jax
+import {module} as loops
+
+def filled(table, rows):
+    def step(state):
+        i, table = state
+        return i + 1, jax.lax.cond(rows[i, 0] > 0, lambda: table.at[i].set(rows[i]), lambda: table)
+
+    return loops.while_loop(lambda state: state[0] < 8, step, (0, table), kind="lax")
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count

@@ -105,12 +105,12 @@ def is_nothing(branch: Branch) -> bool:
 
 
 def only_returns(function: cst.FunctionDef) -> bool:
-    """Whether a def does no more than to return something."""
+    """Whether a def does no more than to return something; what it says of itself, and `del unused`, is nothing."""
     statements = [
         part
         for line in function.body.body
         for part in (line.body if isinstance(line, cst.SimpleStatementLine) else (line,))
-        if not (isinstance(part, cst.Expr) and isinstance(part.value, cst.SimpleString))
+        if not (isinstance(part, cst.Del) or (isinstance(part, cst.Expr) and isinstance(part.value, cst.SimpleString)))
     ]
     return len(statements) == 1 and isinstance(statements[0], cst.Return)
 
@@ -123,9 +123,14 @@ def is_handed_on(node: cst.BaseExpression) -> bool:
             return name not in ("True", "False", "None") and not is_called_constant(name) and bool(dotted(node))
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return bool(elements) and all(is_handed_on(element.value) for element in elements)
-        case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer()))]):
-            return True
+        case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
+            return isinstance(place, cst.Integer | cst.SimpleString) or _is_a_key(place)
     return False
+
+
+def _is_a_key(node: cst.BaseExpression) -> bool:
+    """`states[detector.name]`: what is there by name is handed on as it is."""
+    return isinstance(node, cst.Attribute) and node.attr.value in ("name", "key")
 
 
 def writes(branch: Branch, source: Source, depth: int = DEPTH) -> Iterator[cst.BaseExpression]:

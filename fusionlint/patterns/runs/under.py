@@ -18,7 +18,8 @@ VMAPS = frozenset(("jax.vmap", "jax.numpy.vectorize", "equinox.filter_vmap", "fl
                    "haiku.vmap"))  # fmt: skip
 LOOPS = SOLVERS | frozenset(
     ("jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.map", "jax.lax.associative_scan",
-     "flax.linen.scan", "flax.nnx.scan", "haiku.scan", "haiku.fori_loop", "haiku.while_loop")
+     "flax.linen.scan", "flax.nnx.scan", "haiku.scan", "haiku.fori_loop", "haiku.while_loop",
+     "equinox.internal.while_loop", "equinox.internal.scan")
 )  # fmt: skip
 _GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
                         "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
