@@ -65,16 +65,18 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
     if not any(_writes_little(one, source) and _is_kept(found, one) for one in found.branches):
         return
     vmapped = under_vmap(node, source) or in_environment(node, source)
-    runs_on = under_loop(node, source) or _is_given_the_buffer(node, source)
-    if not (_is_step(node, source) if vmapped else runs_on) or is_concrete(node, source):
+    loops = under_loop(node, source)
+    is_step = _is_step(node, source) if vmapped else loops or _is_given_the_buffer(node, source)
+    if not is_step or is_concrete(node, source):
         return
     if vmapped and _is_read_on(found, source):
         return  # both are needed, and a choice makes the new one as it copies
     masked = as_masked_write(found, source)
+    each = "step" if vmapped or loops else "call"
     yield source.finding(
         node,
-        "every step copies the whole buffer through the conditional, where a row of it may change",
-        pair=1 if vmapped else 0,
+        f"every {each} copies the whole buffer through the conditional, where a row of it may change",
+        pair=1 if vmapped else 0 if loops else 3,
         write="without the cond: x.at[i].set(jnp.where(p, row, x[i])); of a row that takes long a cond around it",
         edits=(*masked.edits, in_place_of(node, masked.text, source)) if masked is not None else (),
     )
