@@ -115,6 +115,23 @@ def test_what_a_cuda_graph_holds_is_known() -> None:
     assert graphs == [0] * 5 + [None] * 7
 
 
+def test_two_cuda_graphs_are_two_though_xla_numbers_both_alike() -> None:
+    sequence = (
+        "000: kCommandBuffer [source       | next=003 (1)] \n"
+        "    001: kCustomKernel [source       | sink        ] a grid: [1, 1, 1]\n"
+        "    002: kCustomKernel [source       | sink        ] b grid: [1, 1, 1]\n"
+        "003: kGemm          [prev=000 (1) | next=000 (1)] \n"
+        "000: kCommandBuffer [prev=003 (1) | sink        ] \n"
+        "    004: kCustomKernel [source       | sink        ] c grid: [1, 1, 1]\n"
+    )
+    assert [(thunk.number, thunk.graph) for thunk in launches(read_thunks(sequence, ""), ())] == [
+        (1, 0),
+        (2, 0),
+        (3, None),
+        (4, 1),
+    ]
+
+
 def test_a_slice_fusion_is_one_launch_with_what_it_wraps() -> None:
     thunks = thunks_of(saved("scan"))
     wrapped = [thunk for thunk in thunks if thunk.wrapped]

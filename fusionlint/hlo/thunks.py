@@ -33,7 +33,7 @@ class Thunk:
     kind: str
     instruction: str  # the HLO instruction it runs; "" where the metadata name none
     inside: tuple[tuple[str, str], ...]
-    graph: int | None  # the number of the CUDA graph it was recorded into
+    graph: int | None  # which of the CUDA graphs, in order, it is, or was recorded into
     wrapped: bool  # printed inside a thunk that is one launch
 
 
@@ -59,7 +59,8 @@ def read_thunks(sequence: str, metadata: str) -> tuple[Thunk, ...]:
     `*.thunk_metadata.txt`."""
     instructions = _instructions(metadata)
     stack: list[_Open] = []
-    found = []
+    found: list[Thunk] = []
+    graphs = 0
     part = ""
     for token in _TOKEN.finditer(sequence):
         if token[4]:
@@ -74,6 +75,8 @@ def read_thunks(sequence: str, metadata: str) -> tuple[Thunk, ...]:
             stack[-1].part = part
         part = ""
         thunk = _thunk(int(token[1]), token[2], instructions, stack)
+        if thunk.kind == "kCommandBuffer":  # XLA gives all of them one number
+            thunk, graphs = replace(thunk, graph=graphs), graphs + 1
         found.append(thunk)
         stack.append(_Open(indent, thunk))
     return tuple(found)
@@ -86,7 +89,7 @@ def _is_glued(sequence: str, token: re.Match[str]) -> bool:
 
 def _thunk(number: int, kind: str, instructions: Mapping[tuple[int, str], str], stack: Sequence[_Open]) -> Thunk:
     around = [outer for outer in stack if outer.thunk.kind in ("kWhile", "kConditional")]
-    graph = next((outer.thunk.number for outer in stack if outer.thunk.kind == "kCommandBuffer"), None)
+    graph = next((outer.thunk.graph for outer in stack if outer.thunk.kind == "kCommandBuffer"), None)
     return Thunk(
         number=number,
         kind=kind,
