@@ -67,6 +67,13 @@ def test_what_fails_is_one_line_and_exit_2_and_the_others_still_come(rules: list
     assert any("no_such_function" in line for line in lines)
 
 
+def test_what_fails_alike_again_is_said_once(rules: list[Rule]) -> None:
+    spec = f"{SOURCE}:no_such_function(f32[8])"
+    done = CliRunner().invoke(main, ["explain", spec, spec, "no colon", *ON_CPU])
+    assert done.exit_code == 2
+    assert [line.count("no_such_function") > 0 for line in done.stderr.splitlines()] == [True, False]
+
+
 def test_json_holds_reports_and_errors(rules: list[Rule]) -> None:
     specs = [f"{SOURCE}:softmax(f32[8,16])", "no colon", f"{SOURCE}:no_such(f32[8])"]
     done = CliRunner().invoke(main, ["explain", *specs, *ON_CPU, "--output-format", "json"])

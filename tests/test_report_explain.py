@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,6 +177,23 @@ def test_barriers_of_one_cause_at_one_line_are_one(file: str) -> None:
     assert "1. concatenate (x3)  env.py:4:11" in text
     assert "3000 launches, 192 MB" in text
     assert text.count("XLA:") == 1  # the same reason three times
+
+
+def test_what_one_rule_explains_at_one_line_is_one_whatever_its_cause(file: str) -> None:
+    one = barrier(frame(file))
+    others = [replace(barrier(frame(file), number), cause="loop carry", detail="in") for number in (2, 3)]
+    text = report_text(report(*(ExplainedBarrier(each, "rule-name", "write it apart") for each in (one, *others))))
+    assert "1. concatenate and loop carry (in) (x3)  env.py:4:11" in text
+    assert "3000 launches, 192 MB" in text
+    assert text.count("rule-name: write it apart") == 1
+    assert "2. " not in text
+
+
+def test_what_is_advised_at_two_lines_is_said_in_full_at_the_first(file: str) -> None:
+    here = barrier(frame(file))
+    there = replace(barrier(replace(frame(file), line=2), 2), bytes=8)
+    text = report_text(report(*(ExplainedBarrier(each, "rule-name", "write it apart") for each in (here, there))))
+    assert re.findall("rule-name: .*", text) == ["rule-name: write it apart", "rule-name: as in 1"]
 
 
 def test_a_line_that_several_callers_reach_names_each_of_them_once(file: str) -> None:

@@ -77,8 +77,9 @@ def explain(
     failures: list[Failure] = []
     for result in _explained(specs, split(target), executor, timeout, recorded, dims, mesh, try_fixes=try_fixes):
         if isinstance(result, Failure):
+            if result.message not in (one.message for one in failures):  # as another target's
+                click.echo(f"fusionlint: {result.message}", err=True)
             failures.append(result)
-            click.echo(f"fusionlint: {result.message}", err=True)
             click.echo(result.stderr if verbose else "", err=True, nl=False)
             continue
         if output_format == "full":

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import OF_A_SLICE, REDUCES, Blame, Crossing
+from fusionlint.hlo.causes import OF_A_SLICE, REDUCES, Blame, Crossing, opcode_before
 from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
@@ -75,8 +75,9 @@ def _stack_nearby(value: Value, crossing: Crossing, kernels: Iterable[Kernel], b
     upstream = [value.names.instruction(node) for node in nodes]
     fed = _first_stack(upstream)
     without = [*takewhile(lambda step: not step.stack, upstream)]
+    own = [opcode_before(step) for step in crossing.made]
     opcodes = chain(
-        (step.opcode for step in crossing.made),
+        own,
         (code for kernel in kernels for code in kernel.opcodes),
         (item.opcode for step in without for item in module.work_of(step)),
     )
@@ -84,7 +85,8 @@ def _stack_nearby(value: Value, crossing: Crossing, kernels: Iterable[Kernel], b
     by = next(filter(None, (made_with(module, step) for step in steps)), "")
     taken: set[Taken] = {fed} if fed else {*_inputs(value.names, nodes)}
     turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
-    known = turned or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
+    written = turned or before.stack(own, by, taken)
+    known = written or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
     return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
 
 

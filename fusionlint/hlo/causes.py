@@ -255,6 +255,12 @@ def _finished_reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | Non
     return _reduced(crossing) if "output of a reduce fusion" in said else None
 
 
+def _not_profitable(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """XLA:CPU reckons without numbers."""
+    said = crossing.verdict.reason.lower() if crossing.verdict else ""
+    return ("", crossing.made[0]) if "fusion is not profitable" in said else None
+
+
 def _reduction(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return _reduced(crossing) or _first(crossing, REDUCES)
 
@@ -310,6 +316,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("copy", _copied),  # the readers only copy
     ("several readers", _several_readers),  # XLA would have to repeat the work for each
     ("copy", _cut),  # the writer only cuts a slice out
+    ("cost model", _not_profitable),  # XLA says so, and nothing else stands in the way
 )
 
 
@@ -329,7 +336,14 @@ def _concatenates(step: hlo.Instruction) -> bool:
 
 
 def _primitive(step: hlo.Instruction) -> str:
-    return step.op_name.rpartition("/")[2]
+    # A TPU's compiler puts names of its own, ragged-dot-none and ragged-dot-metadata, behind the primitive's.
+    name = step.op_name.rpartition("/")[2]
+    return "ragged_dot" if name.startswith("ragged-dot") else name
+
+
+def opcode_before(step: hlo.Instruction) -> str:
+    """The opcode of what a TPU's compiler made a call of a kernel of its own; that of the step itself elsewhere."""
+    return "ragged-dot" if step.opcode == "custom-call" and _primitive(step) == "ragged_dot" else step.opcode
 
 
 def _elements(shape: hlo.Shape) -> int:

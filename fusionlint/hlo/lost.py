@@ -23,7 +23,12 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.frames import Stack, folded
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
-_KINDS = frozenset(("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"))
+_KINDS = frozenset(
+    {
+        *("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"),
+        *("convolution", "ragged-dot"),  # a CPU's compiler orders the axes of the one anew, a TPU's calls the other
+    }
+)
 _MADE_WITH = frozenset(("scatter", "select-and-scatter", "sort"))
 _CLONED = re.compile(r"(\.clone(\.\d+)?)+$")
 PRODUCTS = frozenset(("dot", "convolution"))

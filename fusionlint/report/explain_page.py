@@ -188,7 +188,8 @@ def _barrier(block: Block) -> str:
         for word, kernels in (("writers", block.writers), ("readers", block.readers))
     )
     said = "".join(
-        f"<p>{escape(line.strip())}</p>" for line in (*filter(None, (block.gradient, block.callers)), *block.said)
+        f"<p>{escape(line.strip())}</p>"
+        for line in filter(None, (block.gradient, block.callers, *block.said, block.advice))
     )
     summary = f"<b>{block.number}. {escape(block.cause)}</b> <span>{escape(block.cost)}</span>"
     opened = ' open=""' if block.number <= _OPEN else ""

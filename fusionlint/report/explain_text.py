@@ -28,8 +28,8 @@ _INSTEAD = "instead: "
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Barriers of one cause at one line, dearest first. Of a conditional's branches the dearest counts, as in the
-    totals."""
+    """Barriers of one cause at one line, or of any that one rule explains there, dearest first. Of a conditional's
+    branches the dearest counts, as in the totals."""
 
     members: tuple[ExplainedBarrier, ...]
 
@@ -76,14 +76,15 @@ def barrier_blocks(report: Report, *, everything: bool = False, limit: int = SHO
     """The lines of each barrier, its heading first, and of what is said instead of those that are left out."""
     groups = _grouped(report.barriers)
     shown = groups if everything else groups[:limit]
+    told: dict[str, int] = {}
     for number, group in enumerate(shown, 1):
-        yield [*_lines_of(_block(number, group, report.totals))]
+        yield [*_lines_of(_block(number, group, report.totals), told)]
     if len(shown) < len(groups):
         yield [f"… and {len(groups) - len(shown)} more; --all shows them"]
 
 
 class Block(NamedTuple):
-    """What is said of the barriers of one cause at one line; `number` counts them, dearest first. `frame` is None where
+    """What is said of the barriers of one group at one line; `number` counts them, dearest first. `frame` is None where
     no line is known, `excerpt` empty where the file is not there; `gradient`, which `place` says too, is "" where all
     is work of the line itself, `callers` where nobody is known. Writers and readers are names of kernels."""
 
@@ -96,6 +97,7 @@ class Block(NamedTuple):
     frame: hlo.Frame | None
     excerpt: tuple[str, ...]
     said: tuple[str, ...]
+    advice: str
     writers: frozenset[str]
     readers: frozenset[str]
 
@@ -111,7 +113,8 @@ def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
         barrier = explained.barrier
         frame = barrier.stack[0] if barrier.stack else None
         place = (frame.path, frame.line) if frame else barrier.value
-        key = place, barrier.cause, barrier.per_iteration, explained.rule, explained.advice
+        why = (explained.rule, explained.advice) if explained.advice else (barrier.cause,)
+        key = place, barrier.per_iteration, why
         groups.setdefault(key, []).append(explained)
     return sorted((_Group(tuple(members)) for members in groups.values()), key=_dearest_first)
 
@@ -124,7 +127,6 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
     first, members = group.members[0], [member.barrier for member in group.members]
     stack = first.barrier.stack
     of_gradient = {barrier.of_gradient for barrier in members}
-    advice = (f"{first.rule}: {first.advice}",) if first.advice else ()
     return Block(
         number,
         _cause(group),
@@ -134,7 +136,8 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
         _cost(group, totals),
         stack[0] if stack else None,
         tuple(excerpt([barrier.stack[0] for barrier in members])) if stack else (),
-        (*_sent(members), *_reasons(members, first.rule), *advice),
+        (*_sent(members), *_reasons(members, first.rule)),
+        f"{first.rule}: {first.advice}" if first.advice else "",
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
     )
@@ -147,16 +150,24 @@ def _sent(members: Sequence[Barrier]) -> Iterator[str]:
         yield from lines
 
 
-def _lines_of(block: Block) -> Iterator[str]:
+def _lines_of(block: Block, told: dict[str, int]) -> Iterator[str]:
+    """What was advised before, by the number in `told`, is not said again."""
     place = ", ".join(filter(None, (block.place, block.callers)))
     yield f"{block.number}. {block.cause}  {place}".ljust(COST_COLUMN) + f"  {block.cost}"
     yield from (f"   {line}" for line in (*block.excerpt, *block.said))
+    first = told.setdefault(block.advice, block.number)
+    if block.advice:
+        rule, _, _ = block.advice.partition(": ")
+        yield f"   {block.advice if first == block.number else f'{rule}: as in {first}'}"
 
 
 def _cause(group: _Group) -> str:
-    """`library call (cublas) (x2)`."""
-    details = dict.fromkeys(member.barrier.detail for member in group.members if member.barrier.detail)
-    said = named(group.members[0].barrier.cause) + (f" ({', '.join(details)})" if details else "")
+    """`library call (cublas) and copy (x3)`."""
+    details: dict[str, dict[str, None]] = {}
+    for member in group.members:
+        details.setdefault(named(member.barrier.cause), {})[member.barrier.detail] = None
+    known = {cause: [detail for detail in found if detail] for cause, found in details.items()}
+    said = listed([cause + (f" ({', '.join(found)})" if found else "") for cause, found in known.items()])
     return said + (f" (x{len(group.members)})" if len(group.members) > 1 else "")
 
 
