@@ -170,7 +170,12 @@ def test_a_custom_call_that_xla_made_of_a_primitive_is_not_taken_for_the_users()
 
 @pytest.mark.parametrize(
     ("primitive", "detail"),
-    [("dot_general", "XLA's own for dot_general"), ("pallas_call", "tpu_custom_call"), ("", "tpu_custom_call")],
+    [
+        ("dot_general", "XLA's own for dot_general"),
+        ("ragged_dot_general/ragged-dot-none", "XLA's own for ragged_dot"),
+        ("pallas_call", "tpu_custom_call"),
+        ("", "tpu_custom_call"),
+    ],
 )
 def test_a_kernel_that_xla_writes_for_a_tpu_is_not_taken_for_somebodys(primitive: str, detail: str) -> None:
     call = (
@@ -206,6 +211,13 @@ def test_a_dot_in_a_kernel_of_xlas_own_is_no_library_call(kind: str, opcode: str
     lines = ("%s = f32[64]{0} sine(%x)", f"%y = f32[64]{{0}} fusion(%s), kind={kind}, calls=%body")
     found = by_value(program(*lines, "%z = f32[64]{0} cosine(%y)", before=body))
     assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("dot", detail)}
+
+
+def test_a_fourier_transform_that_xla_makes_products_of_is_told() -> None:
+    body = fused("body", '%d = f32[64]{0} convolution(%body.p, %body.p), metadata={op_name="jit(f)/jit(fft)"}')
+    lines = ("%s = f32[64]{0} sine(%x)", "%y = f32[64]{0} fusion(%s), kind=kOutput, calls=%body")
+    found = by_value(program(*lines, "%z = f32[64]{0} cosine(%y)", before=body))
+    assert {(found[name].cause, found[name].detail) for name in ("s", "y")} == {("dot", "an FFT as matrix products")}
 
 
 def test_a_dot_of_xlas_own_beside_a_library_call_is_told_by_the_call() -> None:
@@ -865,6 +877,30 @@ def test_a_scatter_that_lost_its_line_is_known_by_the_operation_it_is_made_with(
     assert not lines(first, second, f"{scatter('c', '%b', 'sum')}, {at % 6}")  # in which of them?
 
 
+RAGGED = 'custom_call_target="tpu_custom_call", metadata={op_name="jit(f)/ragged_dot_general/ragged-dot-none"}'
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("convolution(%s, %x), dim_labels=bf_io->bf", "fusion(%s), kind=kCustom, calls=%body"),
+        ("ragged-dot(%s, %x, %x), lhs_contracting_dims={0}", f"custom-call(%s), {RAGGED}"),
+    ],
+)
+def test_a_product_that_lost_its_line_is_that_of_what_it_takes_not_of_what_reads_it(was: str, now: str) -> None:
+    """A CPU's compiler writes convolutions anew, a TPU's calls a kernel of its own for a ragged dot."""
+    at = 'metadata={op_name="jit(f)/x" source_file="f.py" source_line=%d}'
+    total = SUM.replace("add(%a, %b)", f"add(%a, %b), {at % 9}")
+    body = fused("body", "%d = f32[64]{0} convolution(%body.p, %body.p)")
+    made = f"%s = f32[64]{{0}} sine(%x), {at % 3}"
+    other = f"%o = f32[64]{{0}} {was.replace('%s', '%x')}, {at % 7}"
+    before = lost(program(made, f"%y = f32[64]{{0}} {was}, {at % 4}", other))
+    summed = f"%z = f32[] reduce(%y, %x), dimensions={{0}}, to_apply=%sum, {at % 5}"
+    module = program(made, f"%y = f32[64]{{0}} {now}", summed, before=total + body)
+    (found,) = (barrier for barrier in barriers(module, before=before) if barrier.value == "y")
+    assert [frame.line for frame in found.stack] == [4]
+
+
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:
     body = """
 %body () -> f32[64] {
@@ -958,3 +994,10 @@ def test_both_source_formats_give_the_same_causes_at_the_same_lines(name: str) -
         every = barriers(hlo.parse(path.read_text()))
         found.add(tuple(sorted((barrier.cause, barrier.bytes, barrier.stack[0].line) for barrier in every)))
     assert len(found) == 1
+
+
+def test_what_xla_on_a_cpu_finds_not_worth_it_is_of_the_cost_model() -> None:
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    said = Verdict("y", "z", "Fusion is not profitable.")
+    assert by_value(module, {"y": said})["y"].cause == "cost model"
+    assert by_value(module, {"y": replace(said, reason="Another.")})["y"].cause == "unknown"

@@ -346,6 +346,17 @@ def test_loops_whose_steps_are_cuda_graphs_of_one_length_are_one_line() -> None:
     assert f"\n{said}" in report_text(replace(report(), kernels=(one, one)))
 
 
+def test_many_cuda_graphs_are_one_line() -> None:
+    one = Kernel("fusion", "main", "loop", ("add",), 1, None, False, 4, 4, (), graph=0)
+    inside = replace(one, loop="while.1", launches=10, graph=1)
+    every = (one, *[inside] * 3, *[replace(one, graph=2)] * 5)
+    text = report_text(replace(report(), kernels=every, totals=Totals(36, 0, 0, 0, host_launches=12)))
+    assert (
+        "\n3 CUDA graphs, of 1 to 5 launches each, 1 of them in the steps of loops\nthe host launches 12 times\n"
+        in text
+    )
+
+
 def test_a_caret_stands_under_its_text_behind_a_tab(file: str) -> None:
     text = report_text(report(ExplainedBarrier(barrier(Frame(file, 5, 9, 5, 12)), "", "")))
     assert "      5 | \treturn new\n        | \t       ^^^\n" in text

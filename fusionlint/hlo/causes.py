@@ -80,6 +80,7 @@ OF_A_SLICE = "of a slice"
 _TO_HOST = "into the host's memory"
 TWO_STEPS = "XLA's two steps of one"
 PRODUCT = "a matrix product as a sum"
+_FFT = "an FFT as matrix products"
 BARRIERS = frozenset({"opt-barrier", "optimization-barrier"})
 # A library runs them, or XLA in a kernel of its own.
 DOTS = frozenset({"dot", "ragged-dot", "scaled-dot", "convolution"})
@@ -175,8 +176,11 @@ def _dot(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 def _called(steps: Iterable[hlo.Instruction]) -> tuple[str, hlo.Instruction] | None:
     for step in steps:
         if is_library_call(step):
-            # A TPU runs matrix products as convolutions.
-            return "dot" if "dot_general" in step.op_name else target(step) or step.opcode, step
+            # A TPU runs matrix products as convolutions, and a Fourier transform as matrix products.
+            if "dot_general" in step.op_name:
+                return "dot", step
+            is_fft = step.opcode in DOTS and "fft" in _primitive(step)
+            return _FFT if is_fft else target(step) or step.opcode, step
     return None
 
 

@@ -15,6 +15,7 @@ from fusionlint.report.units import counted, duration, listed, size
 IN_PYTHON = 'target="h100"'
 IN_PYTEST = "--fusionlint-target"
 _LOOPS = 3  # so many kinds, those that launch most, are told apart
+_GRAPHS = 2  # so many kinds of CUDA graphs
 # So many kernels are named at most, each of so great a share and so many times the mean.
 _DEAREST, _SHARE, _MEAN = 3, 0.2, 4
 
@@ -159,7 +160,11 @@ def _graphs(report: Report) -> Iterator[str]:
     """Of each CUDA graph how many launches it is made of, and where; and what might be one."""
     graphs = Counter((kernel.graph, kernel.loop) for kernel in report.kernels if kernel.graph is not None)
     alike = Counter((launches, loop is not None) for (_, loop), launches in graphs.items())
-    for (launches, in_loop), times in alike.items():
+    if len(alike) > _GRAPHS:
+        in_steps = sum(loop is not None for _, loop in graphs)
+        of = f", {in_steps} of them in the steps of loops" if in_steps else ""
+        yield f"{len(graphs)} CUDA graphs, of {min(graphs.values())} to {max(graphs.values())} launches each{of}"
+    for (launches, in_loop), times in alike.items() if len(alike) <= _GRAPHS else ():
         where = " of every step" if in_loop else ""
         said = f"{counted(launches, 'launch', 'launches')}{where} {'go' if launches > 1 else 'goes'} as one CUDA graph"
         yield f"{times} times {said}" if times > 1 else said

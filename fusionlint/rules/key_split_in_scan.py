@@ -86,12 +86,13 @@ def _is_chosen(end: cst.BaseExpression, source: Source) -> bool:
 
 @rule.barrier
 def keys_of_every_step(barrier: Barrier, module: hlo.Module) -> str | None:
-    """Bits that a split or a fold-in made in a loop's body."""
+    """Bits that a split or a fold-in made in a loop's body, at its line: a draw may be of one kernel with it."""
     if barrier.cause != "random bits":
         return None
     writer = writer_of(barrier, module)
     inside = module.body(writer)
-    steps = (writer, *(inside.instructions.values() if inside else ()))
+    every = (writer, *(inside.instructions.values() if inside else ()))
+    steps = [step for step in every if step.stack == barrier.stack]
     loops = {loop for step in steps if (loop := _loop_around_the_split(step, module))}
     is_counted = any(_is_of_known_length(loop, barrier.computation, module) for loop in loops)
     return "split the key once before the loop and scan over the keys" if is_counted else None
