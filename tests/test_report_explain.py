@@ -346,6 +346,19 @@ def test_loops_whose_steps_are_cuda_graphs_of_one_length_are_one_line() -> None:
     assert f"\n{said}" in report_text(replace(report(), kernels=(one, one)))
 
 
+def test_steps_of_several_lengths_that_are_too_short_for_a_cuda_graph_are_one_line() -> None:
+    every = [
+        Kernel(f"{length}.{number}", "main", "loop", ("add",), 10, f"while.{length}", False, 4, 4, ())
+        for length in (4, 3)
+        for number in range(length)
+    ]
+    around = tuple(Loop(f"while.{length}", "main", 10, None, None, length, 0) for length in (4, 3))
+    text = report_text(
+        replace(report(), kernels=tuple(every), loops=around, totals=Totals(70, 0, 0, 0, host_launches=70))
+    )
+    assert "\n3 and 4 launches of every step go one by one: " in text
+
+
 def test_many_cuda_graphs_are_one_line() -> None:
     one = Kernel("fusion", "main", "loop", ("add",), 1, None, False, 4, 4, (), graph=0)
     inside = replace(one, loop="while.1", launches=10, graph=1)

@@ -75,6 +75,7 @@ Test = Callable[[Crossing], "tuple[str, hlo.Instruction] | None"]
 
 REDUCES = frozenset({"reduce", "reduce-window"})
 COPIES = frozenset({"copy", "copy-start", "copy-done", "slice-start", "slice-done"})
+_LAYOUTS = frozenset({"reshape", "transpose"})
 SLICES = frozenset({"slice", "dynamic-slice"})
 OF_A_SLICE = "of a slice"
 _TO_HOST = "into the host's memory"
@@ -281,7 +282,8 @@ def _several_readers(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _copied(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    if not crossing.used or any(step.opcode not in COPIES for step in crossing.used):
+    """What a kernel reshapes or transposes, and does nothing else, it copies into another layout."""
+    if not crossing.used or any(step.opcode not in COPIES | _LAYOUTS for step in crossing.used):
         return None
     to_host = any(result_shape(step).is_on_host for step in crossing.used)
     return _TO_HOST if to_host else "made by the reader", crossing.made[0]
@@ -317,7 +319,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("optimization barrier", _held),  # jax.lax.optimization_barrier's, or jax.checkpoint's
     ("cost model", _cost_model),  # XLA reckoned that fusing is no faster
     ("reduction", _reduction),  # a reader waits for the finished reduction, or reduces the value itself
-    ("copy", _copied),  # the readers only copy
+    ("copy", _copied),  # the readers only copy, as it is or into another layout
     ("several readers", _several_readers),  # XLA would have to repeat the work for each
     ("copy", _cut),  # the writer only cuts a slice out
     ("cost model", _not_profitable),  # XLA says so, and nothing else stands in the way

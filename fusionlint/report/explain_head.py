@@ -173,9 +173,9 @@ def _graphs(report: Report) -> Iterator[str]:
         return
     if graphs and once > len(graphs):
         yield f"the host launches {once} times" + (f", and {again} per iteration" if again else "")
-    for launches in sorted({*one_by_one(report.kernels, report.loops)}):
+    if few := sorted({*one_by_one(report.kernels, report.loops)}):
         yield (
-            f"{launches} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or more, or of 2 "
+            f"{listed([*map(str, few)])} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or more, or of 2 "
             f"with XLA_FLAGS={GRAPHS_OF_TWO}, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
         )
 

@@ -10,6 +10,7 @@ import pytest
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.round import joins
 from fusionlint.rule import all_rules
 
 pytestmark = pytest.mark.compilers
@@ -141,3 +142,16 @@ play = jax.vmap(Environment().step)
     module = hlo.parse(made.after)
     assert [is_of_jax(step) for step in module.every("scatter")] == [False]
     assert {is_of_jax(step) for step in module.every("sort")} == {True}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_theirs"),
+    [("concatenate", True), ("jit(stack)/concatenate", True), ("gather", False), ("scatter-add", False)],
+)
+def test_places_that_a_vmap_joins_for_a_look_up_are_no_join_of_the_users(name: str, is_theirs: bool) -> None:
+    at = f'metadata={{op_name="jit(f)/vmap()/{name}" source_file="f.py" source_line=1}}'
+    module = hlo.parse(
+        "HloModule jit_f\n\nENTRY %main (x: s32[8,1]) -> s32[8,2] {\n  %x = s32[8,1]{1,0} parameter(0)\n"
+        f"  ROOT %y = s32[8,2]{{1,0}} concatenate(%x, %x), dimensions={{1}}, {at}\n}}\n"
+    )
+    assert joins(module.computations["main"].instructions["y"], module) == is_theirs
