@@ -175,8 +175,8 @@ def _graphs(report: Report) -> Iterator[str]:
         yield f"the host launches {once} times" + (f", and {again} per iteration" if again else "")
     if few := sorted({*one_by_one(report.kernels, report.loops)}):
         yield (
-            f"{listed([*map(str, few)])} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or more, or of 2 "
-            f"with XLA_FLAGS={GRAPHS_OF_TWO}, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
+            f"{listed([*map(str, few)])} launches of every step go one by one: XLA makes a CUDA graph of {A_GRAPH} or "
+            f"more, or of 2 with XLA_FLAGS={GRAPHS_OF_TWO}, 1.6 to 4 times as fast on an H200"  # docs/gpu.md
         )
 
 
