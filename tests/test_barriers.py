@@ -1001,3 +1001,11 @@ def test_what_xla_on_a_cpu_finds_not_worth_it_is_of_the_cost_model() -> None:
     said = Verdict("y", "z", "Fusion is not profitable.")
     assert by_value(module, {"y": said})["y"].cause == "cost model"
     assert by_value(module, {"y": replace(said, reason="Another.")})["y"].cause == "unknown"
+
+
+@pytest.mark.parametrize("reader", ["copy(%y)", "reshape(%y)"])
+def test_what_its_reader_copies_is_shown_where_it_was_made_not_where_what_it_is_made_of_was(reader: str) -> None:
+    at = 'metadata={op_name="jit(f)/x" source_file="f.py" source_line=%d}'
+    lines = (f"%s = f32[64]{{0}} sine(%x), {at % 3}", f"%y = f32[64]{{0}} cosine(%s), {at % 4}")
+    found = by_value(program(*lines, f"%z = f32[64]{{0}} {reader}"))["y"]
+    assert (found.cause, found.detail, found.stack[0].line) == ("copy", "made by the reader", 4)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from fusionlint.hlo import parse as hlo
-from fusionlint.hlo.causes import OF_A_SLICE, REDUCES, Blame, Crossing, opcode_before
+from fusionlint.hlo.causes import COPIES, OF_A_SLICE, REDUCES, Blame, Crossing, opcode_before
 from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
@@ -108,7 +108,8 @@ def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
 
 
 def _copies_whole(why: Blame) -> bool:
-    return why.cause == "copy" and why.detail != OF_A_SLICE
+    """Whether the writer is what copies; where a reader is, the value was made at the writer's own line."""
+    return why.cause == "copy" and why.detail != OF_A_SLICE and why.instruction.opcode in COPIES
 
 
 def _copied(value: Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
