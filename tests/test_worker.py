@@ -11,7 +11,7 @@ import pytest
 
 from fusionlint.compiling import jobs, targets
 from fusionlint.compiling.artifacts import Artifacts, CompileError, Job, read_artifacts
-from fusionlint.compiling.blame import message
+from fusionlint.compiling.blame import JobError, blaming, message
 from fusionlint.compiling.devices import _NoDevice
 from fusionlint.compiling.dumps import platform_of
 from fusionlint.compiling.entry import parse_spec
@@ -621,3 +621,15 @@ def test_a_gpu_compilation_leaves_xlas_dumps_and_no_more(user: Path) -> None:
     assert "HloModule" in found.dumped("*after_priority-fusion*.txt")
     assert found.dumped("*thunk_sequence.txt")
     assert found.dumped("*.ptx") == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("lower", "m:f could not be lowered for h100"), ("compile", "XLA could not compile m:f for h100")],
+)
+def test_what_fails_for_one_target_names_it(kind: str, said: str) -> None:
+    with (
+        pytest.raises(JobError, match=f"^{said}: ValueError: no kernel"),
+        blaming(kind, parse_spec("m:f()"), target="h100"),
+    ):
+        raise ValueError("no kernel")

@@ -24,9 +24,9 @@ class JobError(Exception):
 
 
 @contextmanager
-def blaming(kind: str, entry: Entry | None = None, hint: str = "") -> Iterator[None]:
+def blaming(kind: str, entry: Entry | None = None, hint: str = "", target: str = "") -> Iterator[None]:
     """Turns whatever the block raises into JobError; what is one already says best what it was. `hint` is said where a
-    value was not what the code takes it for."""
+    value was not what the code takes it for, `target` where another may do."""
     try:
         yield
     except JobError:
@@ -39,7 +39,7 @@ def blaming(kind: str, entry: Entry | None = None, hint: str = "") -> Iterator[N
     except (Exception, SystemExit) as error:
         traceback.print_exc(file=sys.stderr)  # kept with the worker's stderr, for who wants it whole
         hints = [hint] if hint and isinstance(error, (TypeError, AttributeError)) else []
-        said = "; ".join([message(error, kind, entry), *hints])
+        said = "; ".join([message(error, kind, entry, target), *hints])
         raise JobError({"kind": kind, "message": said, "where": where(error)}) from error
 
 
@@ -48,8 +48,8 @@ _DOING = {
     "import": "{} could not be imported",
     "arguments": "the arguments of {} could not be made",
     "trace": "{} could not be traced",
-    "lower": "{} could not be lowered for this target",
-    "compile": "XLA could not compile {}",
+    "lower": "{} could not be lowered for {target}",
+    "compile": "XLA could not compile {} for {target}",
     "run": "{} failed",
     "read": "no verdict on {}: this jax or jaxlib is not known here",
 }
@@ -95,11 +95,11 @@ _AT_IMPORT = {
 }
 
 
-def message(error: BaseException, kind: str, entry: Entry | None) -> str:
+def message(error: BaseException, kind: str, entry: Entry | None, target: str = "") -> str:
     """One line: what was being done, and what was raised."""
     named = "" if entry is None else entry.module if kind == "import" else entry.name
     raised, remedy = _raised(error, kind)
-    return f"{_DOING[kind].format(named)}: {raised}{remedy}"
+    return f"{_DOING[kind].format(named, target=target)}: {raised}{remedy}"
 
 
 def no_array(error: TypeError, named: str) -> str:

@@ -162,7 +162,7 @@ def compile_job(
         trace = partial(meshes.traced, function, given, mesh) if axes else partial(arguments.traced, function, given)
         traced = as_where_it_runs(trace, target.platform)
     (folder / "jaxpr.txt").write_text(str(traced.jaxpr), encoding="utf-8")
-    with blaming("lower", entry), timed() as lower_seconds:
+    with blaming("lower", entry, target=target.name), timed() as lower_seconds:
         lowered = meshes.lowered(traced, target, entry.name) if axes else lower(traced, target, sharding)
         check_platform(lowered, target, entry)
     if target.platform == "cuda" and not target.attached:
@@ -223,7 +223,7 @@ def check_platform(lowered: Any, target: Target, entry: Entry) -> None:
 
 def compile_program(job: Job, target: Target, folder: Path) -> Result:
     """Compile a program that is lowered already; as `compile_job`. Raises JobError."""
-    with blaming("lower", job.entry), timed() as lower_seconds:
+    with blaming("lower", job.entry, target=target.name), timed() as lower_seconds:
         lowered = programs.lower(job.program, partial(devices, target), job.entry.name)
     compile_seconds, memory = compiled(lowered, job.entry, target, folder)
     return {
@@ -253,7 +253,7 @@ def compiled(lowered: Any, entry: Entry, target: Target, folder: Path) -> tuple[
     (folder / "stablehlo.txt").write_text(stablehlo, encoding="utf-8")
     before = lowered.compiler_ir("hlo").as_hlo_module().to_string()
     (folder / "before.hlo.txt").write_text(before, encoding="utf-8")
-    with blaming("compile", entry), logged(folder / "log.txt"), timed() as seconds:
+    with blaming("compile", entry, target=target.name), logged(folder / "log.txt"), timed() as seconds:
         executable = _compile(lowered, dump_options(target, folder))
     (folder / "after.hlo.txt").write_text(executable.as_text(), encoding="utf-8")
     prune(folder / "dump")
