@@ -257,6 +257,17 @@ def orthogonal(leaves):
         return x
     return [newton(jnp.cumsum(leaf, axis=0)) for leaf in leaves]
 
+def attended_block_by_block(q, keys, values):
+    def step(carry, block):
+        most, total, out = carry
+        scores = q @ block[0].T
+        now = jnp.maximum(most, scores.max(axis=1))
+        weights, kept = jnp.exp(scores - now[:, None]), jnp.exp(most - now)
+        return (now, total * kept + weights.sum(axis=1), out * kept[:, None] + weights @ block[1]), None
+    start = jnp.full(q.shape[0], -jnp.inf), jnp.zeros(q.shape[0]), jnp.zeros_like(q)
+    (_, total, out), _ = jax.lax.scan(step, start, (keys, values), unroll=4)
+    return out / total[:, None]
+
 def from_the_end(x):
     step = lambda total, row: (0.9 * total + row, jnp.tanh(total))
     return jax.lax.scan(step, jnp.zeros(64), jnp.sin(x)[::-1])[1] * 2
@@ -420,6 +431,7 @@ SILENT = {
     "of_other_inputs([f32[64,64], f32[64,64]], f32[2,64,64])": "networks-one-by-one",
     "gated(f32[64,64], f32[4,64,64])": "networks-one-by-one",
     "orthogonal([f32[64,64], f32[64,64]])": "networks-one-by-one",
+    "attended_block_by_block(f32[256,64], f32[16,128,64], f32[16,128,64])": "networks-one-by-one",
     "from_the_end(f32[128,64])": "flip-around-scan",
     "flipped_along_the_other_axis(f32[128,64])": "flip-around-scan",
     "many_points_turned_by_one(f32[4096,2], f32[])": "small-matmul",

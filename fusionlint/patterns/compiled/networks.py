@@ -52,7 +52,9 @@ def _known(of: OfModule) -> dict[Place, int]:
             if "transpose(" not in step.op_name and step.stack and part.instructions[name].shape.nbytes <= _MOST:
                 alike[place_of(step), layers[name], step.shape].append(name)
         for (place, layer, _), names in alike.items():
-            if layer > 0 and len(names) > 1 and _is_second_layer([before[name] for name in names], part):
+            if layer == 0 or len(names) == 1 or any(_is_cut_by_a_loop(name, part, of.module) for name in names):
+                continue
+            if _is_second_layer([before[name] for name in names], part):
                 found[place] = max(len(names), found.get(place, 0))
     return found
 
@@ -90,6 +92,16 @@ def _is_second_layer(before: Collection[set[str]], part: hlo.Computation) -> boo
     given = [{*_given(name, part)} for name in firsts]
     alike = {part.instructions[name].shape for name in firsts}
     return len(firsts) == len(before) and len(alike) == 1 and bool(set.intersection(*given))
+
+
+def _is_cut_by_a_loop(name: str, part: hlo.Computation, module: hlo.Module) -> bool:
+    """Whether a product takes what a loop cuts out in each of its turns, as the turns of an unrolled scan do."""
+    kernels = [part.instructions[name]]
+    for one in part.instructions[name].operands:
+        while (item := part.instructions[one]).opcode in (*_SAME, "get-tuple-element") and item.operands:
+            one = item.operands[0]
+        kernels.append(item)
+    return any(step.opcode == "dynamic-slice" for kernel in kernels for step in module.work_of(kernel))
 
 
 def _before(name: str, products: Collection[str], part: hlo.Computation) -> set[str]:
