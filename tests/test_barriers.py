@@ -877,6 +877,7 @@ def test_a_scatter_that_lost_its_line_is_known_by_the_operation_it_is_made_with(
     assert not lines(first, second, f"{scatter('c', '%b', 'sum')}, {at % 6}")  # in which of them?
 
 
+TOP_K = 'custom_call_target="__gpu$TopK", called_computations={%sum}'
 RAGGED = 'custom_call_target="tpu_custom_call", metadata={op_name="jit(f)/ragged_dot_general/ragged-dot-none"}'
 
 
@@ -885,10 +886,11 @@ RAGGED = 'custom_call_target="tpu_custom_call", metadata={op_name="jit(f)/ragged
     [
         ("convolution(%s, %x), dim_labels=bf_io->bf", "fusion(%s), kind=kCustom, calls=%body"),
         ("ragged-dot(%s, %x, %x), lhs_contracting_dims={0}", f"custom-call(%s), {RAGGED}"),
+        ("topk(%s), k=64, largest=true", f"custom-call(%s), {TOP_K}"),
     ],
 )
-def test_a_product_that_lost_its_line_is_that_of_what_it_takes_not_of_what_reads_it(was: str, now: str) -> None:
-    """A CPU's compiler writes convolutions anew, a TPU's calls a kernel of its own for a ragged dot."""
+def test_what_lost_its_line_is_that_of_what_it_takes_not_of_what_reads_it(was: str, now: str) -> None:
+    """A CPU's compiler writes convolutions anew, a TPU's calls a kernel for a ragged dot, a GPU's one for a top-k."""
     at = 'metadata={op_name="jit(f)/x" source_file="f.py" source_line=%d}'
     total = SUM.replace("add(%a, %b)", f"add(%a, %b), {at % 9}")
     body = fused("body", "%d = f32[64]{0} convolution(%body.p, %body.p)")
@@ -897,8 +899,8 @@ def test_a_product_that_lost_its_line_is_that_of_what_it_takes_not_of_what_reads
     before = lost(program(made, f"%y = f32[64]{{0}} {was}, {at % 4}", other))
     summed = f"%z = f32[] reduce(%y, %x), dimensions={{0}}, to_apply=%sum, {at % 5}"
     module = program(made, f"%y = f32[64]{{0}} {now}", summed, before=total + body)
-    (found,) = (barrier for barrier in barriers(module, before=before) if barrier.value == "y")
-    assert [frame.line for frame in found.stack] == [4]
+    found = {barrier.value: barrier.stack[0].line for barrier in barriers(module, before=before)}
+    assert found["y"] == 4
 
 
 def test_a_value_that_is_made_of_nothing_can_be_copied() -> None:

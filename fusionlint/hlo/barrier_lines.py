@@ -63,7 +63,7 @@ def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> St
     if called := before.called(module, blamed):
         return called
     around = _first_stack((*crossing.made, value.names.instruction(value.node)))
-    lost = before.stack((blamed.opcode,), made_with(module, blamed), {around}) if around else ()
+    lost = before.stack((opcode_before(blamed),), made_with(module, blamed), {around}) if around else ()
     return lost or around or _first_stack(_reducers(module, crossing.made))
 
 

@@ -348,8 +348,12 @@ def _primitive(step: hlo.Instruction) -> str:
 
 
 def opcode_before(step: hlo.Instruction) -> str:
-    """The opcode of what a TPU's compiler made a call of a kernel of its own; that of the step itself elsewhere."""
-    return "ragged-dot" if step.opcode == "custom-call" and _primitive(step) == "ragged_dot" else step.opcode
+    """The opcode of what XLA made a call of a kernel of its own, or of a library's; of another step its own."""
+    if step.opcode != "custom-call":
+        return step.opcode
+    if _primitive(step) == "ragged_dot":
+        return "ragged-dot"
+    return "topk" if target(step).lower().endswith("topk") else step.opcode
 
 
 def _elements(shape: hlo.Shape) -> int:

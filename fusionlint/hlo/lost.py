@@ -26,7 +26,8 @@ from fusionlint.hlo.frames import Stack, folded
 _KINDS = frozenset(
     {
         *("reduce-window", "sort", "fft", "cholesky", "triangular-solve", "scatter", "select-and-scatter"),
-        *("convolution", "ragged-dot"),  # a CPU's compiler orders the axes of the one anew, a TPU's calls the other
+        "convolution",  # whose axes a CPU's compiler orders anew
+        *("ragged-dot", "topk"),  # a TPU's compiler calls the one, a GPU's the other
     }
 )
 _MADE_WITH = frozenset(("scatter", "select-and-scatter", "sort"))
