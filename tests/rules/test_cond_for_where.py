@@ -640,3 +640,26 @@ def damped(dt, q, x):
     assert found.suggestion is not None
     assert bool(found.suggestion.edits) is not is_guard
     assert ("handed only what it can work on" in found.suggestion.text) is is_guard
+
+
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [
+        ("jnp.where(d == x, size=1, fill_value=-1)", 0),
+        ("jnp.nonzero(d == x, size=1)", 0),
+        ("jnp.where(d == x, size=1)[0]", 1),
+        ("jnp.where(d == x, 0, -1)", 1),
+        ("jnp.flatnonzero(d == x, size=1)", 1),
+    ],
+)
+def test_a_tuple_of_places_is_equal_to_no_number(place: str, count: int) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def f(d, x):
+    place = {place}
+    return jax.lax.cond(place == -1, lambda: -jnp.ones_like(d), lambda: 2 * d)
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.code.at import inside, is_literal, names_in
-from fusionlint.patterns.code.calls import keyword
+from fusionlint.patterns.code.calls import has_only, keyword
 from fusionlint.patterns.values.handed_settings import (
     SETTING,
     handed_here,
@@ -27,6 +27,7 @@ from fusionlint.source.walk import dotted
 
 _PYTHON = frozenset(("bool", "int", "str"))
 _COUNTS = ("len", "int", "bool", "isinstance", "hasattr")
+_WHERE, _NONZERO = "jax.numpy.where", "jax.numpy.nonzero"
 _DEPTH = 4
 # What says which arguments are static by number: of a jit, of a pmap.
 _STATIC = ("static_argnums", "static_broadcasted_argnums")
@@ -102,10 +103,17 @@ def _is_setting(leaf: cst.BaseExpression, source: Source) -> bool:
             is_size = isinstance(stored, cst.Element) and kind(leaf, source) == "scalar"
             return is_size or is_constant(leaf.value) or _is_asked(leaf, source)
         case cst.Call():
-            return source.calls(leaf, *_COUNTS)
+            return source.calls(leaf, *_COUNTS) or _is_a_tuple(leaf, source)
         case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
             return True
     return False
+
+
+def _is_a_tuple(call: cst.Call, source: Source) -> bool:
+    """Whether a call gives a tuple of arrays, `jnp.where(mask, size=1)`, which is never equal to a number: Python says so
+    itself, and one branch is left, whatever was meant."""
+    is_of_hits = source.calls(call, _WHERE) and has_only(call, 1, "condition", "size", "fill_value")
+    return is_of_hits or source.calls(call, _NONZERO)
 
 
 def _is_asked(name: cst.Name, source: Source) -> bool:
