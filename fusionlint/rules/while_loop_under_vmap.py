@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.branches.conditional import written_by
+from fusionlint.patterns.branches.conditional import DEPTH, written_by
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.code.functions import Function, behind_a_lambda, definitions
 from fusionlint.patterns.compiled.chosen_whole import chosen_whole
@@ -140,5 +140,6 @@ def _grows(body: Function) -> bool:
 
 
 def _writes(body: Function, source: Source) -> bool:
-    """Whether a turn writes to an array that the next one goes by, or the loop is there to make."""
-    return any(True for _ in written_by(body, source, depth=1))
+    """Whether a turn writes to an array that the next one goes by, or the loop is there to make, itself or by what it
+    calls."""
+    return any(True for _ in written_by(body, source, DEPTH))
