@@ -45,12 +45,13 @@ import jax
 import jax.numpy as jnp
 
 def taken(book, left, at):
+    left = left - book[at]
     {write}
     return book, left
 
 def fill(carry):
     at, book, left = carry
-    book, left = taken(book, left - book[at], at)
+    book, left = taken(book, left, at)
     return jnp.argmin(book), book, left
 
 filled = jax.vmap(lambda book, left: jax.lax.while_loop(lambda c: (c[1][c[0]] > 0) & (c[2] > 0), fill, (0, book, left)))
