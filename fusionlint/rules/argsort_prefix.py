@@ -89,6 +89,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_short = is_at_most(_SHORT, most.count, source)
     if is_of_float64(node, source) and not ("smallest" in ends and is_short):
         return
+    if not is_short and made.is_order and (is_mask(made.array, source) or _is_of_truths(made, source)):
+        return  # of which `top_k` is a sort too, and made floats it is one of twice the bytes
     shown = source.code(most.count) if most.count is not None else "k"
     values = _values_read(node, made, source)
     read = made if values is None else made._replace(is_order=False)

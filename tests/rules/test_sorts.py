@@ -150,3 +150,11 @@ def test_top_k_is_not_told_a_number_that_is_a_leaf_of_a_tree(caller: str, is_sai
     code = "import jax\nimport jax.numpy as jnp\n\ndef f(x, k=5):\n    return x > jnp.sort(x)[-(k + 1)]\n"
     code += f"\ndef masks(tree, counts):\n    return {caller}\n"
     assert bool(check_text(code.encode(), "m.py", SCOPE)) is is_said
+
+
+@pytest.mark.parametrize(
+    "body", ["m = x > 0\nreturn jnp.argsort(m){cut}", "is_live = k(x)\nreturn jnp.argsort(is_live){cut}"]
+)
+@pytest.mark.parametrize(("cut", "count"), [("[-k.n:]", 0), ("[-64:]", 0), ("[-8:]", 1)])
+def test_of_a_mask_a_few_hits_alone_are_found_by_top_k(body: str, cut: str, count: int) -> None:
+    assert len(said(body.format(cut=cut))) == count
