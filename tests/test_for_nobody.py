@@ -111,6 +111,7 @@ def test_of_an_experiment_a_function_that_nothing_names_is_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, other: str, count: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("setup.py").write_text("")
     files = {"p/__init__.py": "", "p/experiments/__init__.py": "", path: HEAD + code, "p/other.py": other}
     for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -151,3 +152,93 @@ def test_of_a_file_that_cannot_be_imported_nothing_is_said(
     for name, text in files.items():
         Path(f"p/{name}.py").write_text(text)
     assert len(check_files([Path(f"p/{name}.py") for name in files], ONLY).findings) == count
+
+
+GAME = """class Game:
+    def step(self, d):
+        return d + 1
+
+    def {name}(self, d):
+        return d[jnp.argmin(d)]
+"""
+
+
+def of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, other: str, packaging: str | None) -> int:
+    """How much is found in one file, from which another imports."""
+    monkeypatch.chdir(tmp_path)
+    if packaging is not None:
+        Path(packaging).write_text("")
+    files = {"p/__init__.py": "", "p/one.py": HEAD + code, "p/two.py": other}
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    return len(check_files([Path(name) for name in files], ONLY).findings)
+
+
+@pytest.mark.parametrize(("packaging", "count"), [(None, 0), ("pyproject.toml", 1), ("setup.py", 1), ("setup.cfg", 0)])
+@pytest.mark.parametrize(
+    ("code", "other"),
+    [
+        (LEAST_OF, "from p.one import most\n"),
+        (GAME.format(name="least"), "from p.one import Game\ngame = Game().step(0)\n"),
+    ],
+)
+def test_what_nothing_names_is_dead_where_nobody_else_can_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packaging: str | None, count: int, code: str, other: str
+) -> None:
+    assert of_two_files(tmp_path, monkeypatch, code, other, packaging) == count
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "count"),
+    [
+        (GAME.format(name="_least"), "", 0),
+        (GAME.format(name="__call__"), "", 1),
+        (GAME.format(name="_least"), "from p.one import Game\nf = Game()._least\n", 1),
+        (GAME.format(name="_least") + "    def other(self, kind):\n        return getattr(self, '_' + kind)\n", "", 1),
+        (GAME.format(name="_least").replace("Game:", "Game(Base):"), "", 1),  # which may call it
+        ("@dataclass\n" + GAME.format(name="_least"), "", 1),
+        (GAME.format(name="_least").replace("    def _", "    @hook\n    def _"), "", 1),
+        (GAME.format(name="_least").replace("    def _", "    @jax.jit\n    def _"), "", 0),
+        (GAME.format(name="_least") + "    kinds = ['_least']\n", "", 1),
+    ],
+)
+def test_a_private_method_that_nothing_names_is_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, other: str, count: int
+) -> None:
+    assert of_two_files(tmp_path, monkeypatch, code, other, "setup.py") == count
+
+
+LEFT_TO_OTHERS = """class Game:
+    def reset(self, key):
+        {left}
+
+    def step(self, d):
+        return d[jnp.argmin(d)]
+
+class Maze(Game):
+    def reset(self, key):
+        return key
+{own}
+"""
+ITS_OWN = "\n    def step(self, d):\n        return {}\n"
+
+
+@pytest.mark.parametrize(
+    ("left", "own", "count"),
+    [
+        ("raise NotImplementedError", ITS_OWN.format("-d"), 0),
+        ('"""Begins."""\n        raise NotImplementedError', ITS_OWN.format("-d"), 0),
+        ("raise NotImplementedError", ITS_OWN.format("super().step(-d)"), 1),
+        ("raise NotImplementedError", ITS_OWN.format("Game.step(self, -d)"), 1),
+        ("raise NotImplementedError", ITS_OWN.format("-d") + "class Other(Game): ...", 1),
+        ("raise NotImplementedError", "", 1),
+        ("return key", ITS_OWN.format("-d"), 1),  # an object of the class may play
+    ],
+)
+def test_a_method_that_all_have_their_own_of_runs_nowhere(left: str, own: str, count: int) -> None:
+    assert found(LEFT_TO_OTHERS.format(left=left, own=own)) == count
+
+
+def test_a_method_of_which_others_have_their_own_may_run_for_a_class_that_is_not_seen() -> None:
+    assert found(LEFT_TO_OTHERS.split("class Maze")[0].format(left="raise NotImplementedError")) == 1

@@ -124,9 +124,9 @@ def _settings(scope: Scope) -> bytes:
 
 
 def _seen(path: str, content: bytes) -> bytes:
-    """A digest of a file: its content, and what it is called."""
-    inside, module, *_ = stand(path)
-    return digest(content, inside.encode(), module.encode())
+    """A digest of a file: its content, what it is called, and for whom it is."""
+    where = stand(path)
+    return digest(content, where.inside.encode(), where.module.encode(), bytes([where.is_for_others]))
 
 
 def _still_holds(run: Run, contents: dict[str, bytes | Problem], seen: dict[str, bytes]) -> bool:

@@ -167,17 +167,20 @@ class Facts:
         *,
         is_package: bool = False,
         beside: Mapping[str, str] | None = None,
+        is_for_others: bool = True,
     ) -> None:
         self.path = path
         self.inside = inside  # the path as the file's project writes it
         self.module = module  # dotted name, "" when unknown
         self.is_package = is_package
         self.beside = beside or {}  # what it imports by a last name, with the package that this is in
+        self.is_for_others = is_for_others  # whether another project can import it
         self._kept = raw
         self._bound: dict[tuple[str, str], Binding | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _facts, (self.path, self.inside, self.module, self._packed(), self.is_package, self.beside)
+        kept = self._packed(), self.is_package, self.beside, self.is_for_others
+        return _facts, (self.path, self.inside, self.module, *kept)
 
     def _packed(self) -> bytes:
         if isinstance(self._kept, Raw):
@@ -341,5 +344,13 @@ def unpacked_call(raw: RawCall) -> Call:
     return Call(unpacked(value), scope, loops, line)
 
 
-def _facts(path: str, inside: str, module: str, raw: bytes, is_package: bool, beside: Mapping[str, str]) -> Facts:
-    return Facts(path, inside, module, raw, is_package=is_package, beside=beside)
+def _facts(
+    path: str,
+    inside: str,
+    module: str,
+    raw: bytes,
+    is_package: bool,
+    beside: Mapping[str, str],
+    is_for_others: bool,
+) -> Facts:
+    return Facts(path, inside, module, raw, is_package=is_package, beside=beside, is_for_others=is_for_others)

@@ -1,11 +1,14 @@
-"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, a function that
-nothing names, where nobody else can be meant to: a private one, and one of an experiment's files; what a loop of jax
-does whose result nobody reads; and what stands in a file that cannot be imported.
+"""Code that nobody runs in earnest: a case of a table of cases, what is named in such a table alone, a function or a
+method that nothing names, where nobody else can be meant to: a private one, one of an experiment's files, one of a
+project that others cannot install; a method that all have their own of; what a loop of jax does whose result nobody
+reads; and what stands in a file that cannot be imported.
 
 In: a node of a Source that a rule speaks of. Out: whether its own speed is nobody's concern.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -15,6 +18,7 @@ from fusionlint.source.asked import DECORATORS, EVERYWHERE, NAMED
 from fusionlint.source.broken_imports import broken
 from fusionlint.source.facts import Function, last_name
 from fusionlint.source.names import JIT
+from fusionlint.source.overridden import is_overridden
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
@@ -29,6 +33,8 @@ _MAKES_A_DICT = "dict"
 _CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
 # Where no user of a library looks for a function: among the scripts of an experiment. In private modules they do.
 _OF_EXPERIMENTS = regex(r"(^|/)(experiments?|baselines)/")
+# What names a method by a word that may be put together.
+_ASKS_BY_NAME = "getattr"
 # What is called so is where a script begins, whoever calls it.
 _BEGINS = regex(r"^(main|run|train|eval(uate)?|test|launch|cli|sweep)(_|$)")
 
@@ -42,7 +48,11 @@ def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
     outer = around[-1] if around else None
     if isinstance(outer, cst.Lambda):
         return _is_a_case(outer, source)
-    if isinstance(outer, cst.FunctionDef) and _is_never_named(outer, source, _DEPTH):
+    if isinstance(outer, cst.FunctionDef) and (
+        _is_never_named(outer, source, _DEPTH)
+        or _is_a_method_that_nothing_names(outer, source)
+        or is_overridden(outer, source)
+    ):
         return True
     if any(isinstance(one, cst.FunctionDef) and _is_for_a_loop_that_goes(one, source) for one in around[:-1]):
         return True
@@ -146,23 +156,56 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
     )
 
 
+def _is_a_method_that_nothing_names(method: cst.FunctionDef, source: Source) -> bool:
+    """Whether nothing of the project names a method, nor could: its class is derived from nothing that might call it,
+    and is for this file alone or for a project that nobody else can install."""
+    place, name = source.body_place(method), method.name.value
+    owner = source.facts.functions[place.scope].owner if place.scope in source.facts.functions else ""
+    if not owner or "." in owner or any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'")):
+        return False
+    if not (name.startswith("_") or Place(source.path, owner) in _kept_to_itself(source.project)):
+        return False
+    is_called = _BEGINS.match(name) or name.startswith("__") or name in named_as_parts(source.project)
+    if is_called or _ASKS_BY_NAME in {call.value.callee.name for call in source.facts.calls if call.value.callee}:
+        return False
+    is_plain = not (source.facts.classes[owner].bases or source.facts.classes[owner].decorators)
+    return is_plain and _is_only_compiled(source.project, source.path, source.facts.functions[place.scope])
+
+
 @of_project
 def named_nowhere(project: Project) -> frozenset[Place]:
-    """The functions at the own level of experiments' files from which others import, that none of them imports or names
-    as a part of anything. Whatever is decorated, but for a jit, the decorator may keep."""
+    """The functions at the own level of files from which others import, of experiments and of what nobody can install,
+    that none of them imports or names as a part of anything. Whatever is decorated, but for a jit, the decorator may
+    keep."""
     project.log.asked.update(((EVERYWHERE, NAMED), (EVERYWHERE, DECORATORS)))
+    named = {*named_as_parts(project), *map(last_name, imported(project))}
+    return frozenset(
+        Place(path, scope)
+        for path in _among_others(project)
+        for scope, function in project.files[path].functions.items()
+        if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
+        if _is_only_compiled(project, path, function)
+    )
+
+
+@of_project
+def _kept_to_itself(project: Project) -> frozenset[Place]:
+    """The classes at the own level of such files."""
+    project.log.asked.add((EVERYWHERE, NAMED))
+    return frozenset(Place(path, scope) for path in _among_others(project) for scope in project.files[path].classes)
+
+
+def _among_others(project: Project) -> Iterator[str]:
+    """The files from which others import by name, of experiments and of projects that nobody can install: who uses them
+    is seen here."""
     raws = [facts.raw for facts in project.files.values()]
     named = {*named_as_parts(project), *map(last_name, imported(project))}
     modules = {last_name(target.rpartition(".")[0]) for target in imported(project)} | named
     whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
-    return frozenset(
-        Place(path, scope)
-        for path, facts in project.files.items()
-        if _OF_EXPERIMENTS.search(facts.inside) and last_name(facts.module) in modules - whole
-        for scope, function in facts.functions.items()
-        if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
-        if _is_only_compiled(project, path, function)
-    )
+    for path, facts in project.files.items():
+        is_seen = not facts.is_for_others or _OF_EXPERIMENTS.search(facts.inside)
+        if is_seen and last_name(facts.module) in modules - whole:
+            yield path
 
 
 @of_project

@@ -75,7 +75,7 @@ class Known:
 
     def _leaf(self, path: str) -> Leaf:
         text = self.texts[path]
-        inside, module, of_package, near = stand(path)
+        inside, module, of_package, near, _ = stand(path)
         imports = tuple(
             # The most are absolute, which takes no looking at.
             absolute(target, module, near, is_package=of_package) if near or target.startswith(".") else target

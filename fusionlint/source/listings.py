@@ -12,8 +12,9 @@ from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Of these one at least lies where a project begins.
-ROOT_FILES = (".git", "pyproject.toml", "setup.py")
+# By one of these others install what lies beside it; one of those that follow lies where a project begins.
+PACKAGING = ("pyproject.toml", "setup.py")
+ROOT_FILES = (".git", *PACKAGING)
 # What was listed since `look_again`: asked once a folder, which is cheaper than to ask for each file.
 _LISTED: dict[str, frozenset[str]] = {}
 # How to forget what was found out since.

@@ -43,8 +43,16 @@ def read_text(data: bytes, path: str) -> Raw | Problem:
 
 def facts_of(raw: Raw | bytes | Callable[[], bytes], path: str) -> Facts:
     """The facts of the file at `path`, of whose text `raw` was kept, packed or not, or says where to fetch it."""
-    inside, module, is_package, near = stand(path)
-    return Facts(path, inside, module, raw, is_package=is_package, beside=near)
+    where = stand(path)
+    return Facts(
+        path,
+        where.inside,
+        where.module,
+        raw,
+        is_package=where.is_package,
+        beside=where.beside,
+        is_for_others=where.is_for_others,
+    )
 
 
 def read_bytes(data: bytes, path: str) -> Facts:

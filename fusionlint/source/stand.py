@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fusionlint.source.listings import ROOT_FILES, entries, until_next_look
+from fusionlint.source.listings import PACKAGING, ROOT_FILES, entries, until_next_look
 from fusionlint.source.modules import LIBRARIES
 
 
@@ -124,28 +124,33 @@ def _scripts(folder: str) -> Mapping[str, str]:
 
 class Stand(NamedTuple):
     """Where a file stands: its path as its project writes it; the dotted name of its module, `brax.envs.ant` for
-    src/brax/envs/ant.py, by the __init__.py files around it; whether a package is read from it; what is `beside` it."""
+    src/brax/envs/ant.py, by the __init__.py files around it; whether a package is read from it; what is `beside` it;
+    whether others can install its project, and import what is in it."""
 
     inside: str
     module: str
     is_package: bool
     beside: Mapping[str, str]
+    is_for_others: bool
 
 
 def stand(path: str | Path) -> Stand:
     """Where the file at `path` stands."""
     folder, name = os.path.split(path)
-    inside, package, near = _of_folder(folder)
+    inside, package, near, is_for_others = _of_folder(folder)
     stem = name.rpartition(".")[0] or name
     if stem == "__init__":
-        return Stand(f"{inside}{name}", package or _real(Path(folder)).name, name == "__init__.py", near)
-    return Stand(f"{inside}{name}", f"{package}.{stem}" if package else stem, False, near)
+        module = package or _real(Path(folder)).name
+        return Stand(f"{inside}{name}", module, name == "__init__.py", near, is_for_others)
+    return Stand(f"{inside}{name}", f"{package}.{stem}" if package else stem, False, near, is_for_others)
 
 
 @until_next_look
-def _of_folder(folder: str) -> tuple[str, str, Mapping[str, str]]:
+def _of_folder(folder: str) -> tuple[str, str, Mapping[str, str], bool]:
     """What all files of a folder have in common of where they stand."""
-    return _folder_in_project(folder), _package_of(folder), _scripts(folder)
+    root = project_root(Path(folder))
+    is_for_others = root is not None and not entries(str(root)).isdisjoint(PACKAGING)
+    return _folder_in_project(folder), _package_of(folder), _scripts(folder), is_for_others
 
 
 @until_next_look

@@ -125,8 +125,13 @@ def _of_subclasses(project: Project, owner: At, name: str) -> Iterator[Place]:
 
 def has_subclasses(project: Project, owner: Place) -> bool:
     """Whether a class of the project is derived from the one at `owner`."""
+    return bool(subclasses(project, owner))
+
+
+def subclasses(project: Project, owner: Place) -> Sequence[Place]:
+    """The classes of the project that are derived from the one at `owner`, as they name it."""
     project.log.asked.add((EVERYWHERE, METHODS))
-    return owner in _derived(project)
+    return [*map(Place._make, _derived(project).get(owner, ()))]
 
 
 @found_once

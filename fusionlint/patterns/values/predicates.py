@@ -110,7 +110,7 @@ def _is_setting(leaf: cst.BaseExpression, source: Source) -> bool:
 
 
 def _is_a_tuple(call: cst.Call, source: Source) -> bool:
-    """Whether a call gives a tuple of arrays, `jnp.where(mask, size=1)`, which is never equal to a number: Python says so
+    """Whether a call gives a tuple of arrays, `jnp.where(mask, size=1)`, which is equal to no number: Python says so
     itself, and one branch is left, whatever was meant."""
     is_of_hits = source.calls(call, _WHERE) and has_only(call, 1, "condition", "size", "fill_value")
     return is_of_hits or source.calls(call, _NONZERO)
