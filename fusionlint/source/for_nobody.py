@@ -169,7 +169,7 @@ def _is_a_method_that_nothing_names(method: cst.FunctionDef, source: Source) -> 
     if is_called or _ASKS_BY_NAME in {call.value.callee.name for call in source.facts.calls if call.value.callee}:
         return False
     is_plain = not (source.facts.classes[owner].bases or source.facts.classes[owner].decorators)
-    return is_plain and _is_only_compiled(source.project, source.path, source.facts.functions[place.scope])
+    return is_plain and is_only_compiled(source.project, source.path, source.facts.functions[place.scope])
 
 
 @of_project
@@ -184,7 +184,7 @@ def named_nowhere(project: Project) -> frozenset[Place]:
         for path in _among_others(project)
         for scope, function in project.files[path].functions.items()
         if scope.isidentifier() and scope not in named and not _BEGINS.match(scope)
-        if _is_only_compiled(project, path, function)
+        if is_only_compiled(project, path, function)
     )
 
 
@@ -222,7 +222,7 @@ def named_as_parts(project: Project) -> frozenset[str]:
     return frozenset[str]().union(*(facts.raw.attributes for facts in project.files.values()))
 
 
-def _is_only_compiled(project: Project, path: str, function: Function) -> bool:
+def is_only_compiled(project: Project, path: str, function: Function) -> bool:
     """Whether nothing but a jit stands above a function."""
     names = [*project.decorators(path, function)]
     return len(names) == len(function.decorators) and JIT.issuperset(names)
