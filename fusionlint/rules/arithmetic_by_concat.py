@@ -79,7 +79,7 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         node,
         "the columns are taken apart and joined again for work on some of them, through memory and back",
         pair=int(under_loop(node, source)),
-        write=_instead(node, seen, source),
+        write=_instead(node, seen, along, source),
     )
 
 
@@ -197,7 +197,7 @@ def _has_several_users(node: cst.Call, source: Source) -> bool:
     return name is not None and sum(is_worked_on(read, source) for read in source.reads(name)) > 1
 
 
-def _instead(node: cst.Call, cuts: Sequence[_Cut], source: Source) -> str:
+def _instead(node: cst.Call, cuts: Sequence[_Cut], along: int, source: Source) -> str:
     """`jnp.where(i < 2, x, -x)`, and what `i` is."""
     jnp = source.alias("jax.numpy") or "jnp"
     array = brief(cuts[0].array, _LONG, "x")
@@ -209,14 +209,14 @@ def _instead(node: cst.Call, cuts: Sequence[_Cut], source: Source) -> str:
         of = whole
         if cut.is_changed and _is_steep(work, source):
             of, is_guarded = f"{jnp}.where({compared(cut.columns, source)}, {whole}, 1)", True
-        done.append(_done(work, cut, of, source) if cut.is_changed else whole)
+        done.append(_done(work, cut, of, along, source) if cut.is_changed else whole)
     text = done[-1]
     for cut, made in zip(reversed(cuts[:-1]), reversed(done[:-1]), strict=True):
         text = f"{jnp}.where({compared(cut.columns.with_changes(lower=None), source)}, {made}, {text})"
     text = f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis"
     if is_guarded:
         text += "; the inner choice keeps the others' gradients from being NaN"
-    is_beside = any(_is_beside(work, cut, source) for work, cut in zip(works, cuts, strict=True))
+    is_beside = any(_is_beside(work, cut, along, source) for work, cut in zip(works, cuts, strict=True))
     return text + ("; what is as wide as the columns is padded" if is_beside else "")
 
 
@@ -233,14 +233,27 @@ def _is_steep(work: cst.BaseExpression, source: Source) -> bool:
     return any(_is_steep(each, source) for each in operands(work, source) or ())
 
 
-def _is_beside(work: cst.BaseExpression, cut: _Cut, source: Source) -> bool:
+def _is_beside(work: cst.BaseExpression, cut: _Cut, along: int, source: Source) -> bool:
     """Whether something beside the columns goes into the work on them that may be as wide as they are."""
     leaves = _others(work, source) if cut.is_changed else []
-    reads = [read for read in _read(work, source) if source.code(read.value) != cut.array]
-    return bool(reads) or any(kind(leaf, source) != "scalar" for leaf in leaves)
+    reads = {source.code(read) for read in _read(work, source) if source.code(read.value) != cut.array}
+    alike = {source.code(read) for read in _cut_alike(work, cut, along, source)}
+    return bool(reads - alike) or any(kind(leaf, source) != "scalar" for leaf in leaves)
 
 
-def _done(work: cst.BaseExpression, cut: _Cut, of: str, source: Source) -> str:
-    """The work on all columns, where it is short: `jnp.tanh(x)`."""
-    text = source.code(work).replace(source.code(cut.read), of)
-    return brief(text, 2 * _LONG, f"the same of {of}")
+def _done(work: cst.BaseExpression, cut: _Cut, of: str, along: int, source: Source) -> str:
+    """The work on all columns, where it is short: `jnp.tanh(x)`; of other arrays that are cut so, on all of theirs."""
+    text, others = source.code(work).replace(source.code(cut.read), of), list[str]()
+    for read in _cut_alike(work, cut, along, source):
+        array = source.code(read.value)
+        text = text.replace(source.code(read), array)
+        others += [array] if array not in others else []
+    return brief(text, 2 * _LONG, f"the same of {'all of ' if others else ''}{', '.join((of, *others))}")
+
+
+def _cut_alike(work: cst.BaseExpression, cut: _Cut, along: int, source: Source) -> Iterator[cst.Subscript]:
+    """What else the work reads the same columns of: `cos[1:]`, beside `x[1:]`."""
+    for read in _read(work, source):
+        found = _columns(read, along) if source.code(read.value) != cut.array else None
+        if found is not None and source.code(found[1]) == source.code(cut.columns):
+            yield read

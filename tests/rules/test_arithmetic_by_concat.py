@@ -121,3 +121,20 @@ def test_of_what_several_results_are_made_another_rule_speaks() -> None:
     code = CODE.replace("return z + 1", "return z + 1, z * 2")
     parts = "x[..., :2], jnp.exp(x[..., 2:])"
     assert not check_text(code.format(parts=parts, axis=-1).encode(), "m.py", Scope(("arithmetic-by-concat",)))
+
+
+@pytest.mark.parametrize(
+    ("parts", "instead"),
+    [
+        ("x[..., :2], x[..., 2:] * y[..., 2:]", "jnp.where(i < 2, x, x * y)"),
+        ("-x[..., :2], {long}", "jnp.where(i < 2, -x, the same of all of x, y, made)"),
+    ],
+)
+def test_of_what_is_cut_alike_all_is_read(parts: str, instead: str) -> None:
+    long = "x[..., 2:] * jnp.cos(y[..., 2:]) - x[..., 2:] * jnp.sin(y[..., 2:]) * made[..., 2:] + made[..., 2:] / 1000.0"
+    assert found(parts.format(long=long)) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
+
+
+def test_what_is_cut_otherwise_is_padded() -> None:
+    (text,) = found("x[..., :2], x[..., 2:] * y[..., :k]")
+    assert text.endswith("what is as wide as the columns is padded")
