@@ -497,6 +497,8 @@ def test_cards_and_numbers_are_drawn_as_pictures_are(function: str, expected: st
         ("cases/Test_Cases.py", "f", True),
         ("cases/Test.py", "f", False),
         ("solver/initial_conditions.py", "f", True),
+        ("scripts/generate_ir_fixtures.py", "f", True),
+        ("lights/fixture_models.py", "f", False),
         ("initial_condition_generation/turbulence.py", "f", True),
         ("initialization/manager.py", "f", True),
         ("levelset/reinitialization/weno.py", "f", False),

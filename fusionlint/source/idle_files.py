@@ -22,7 +22,7 @@ _IDLE_FILE = regex(
     r"|docs?/(\w+/)*(assets|_?static|images?|img|figures?))/"
     r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|Test_?Cases?|testing(_utils?)?"
-    r"|conftest"
+    r"|conftest|([^/]*_)?fixtures?"
     r"|[^/]*_bench|bench(mark)?_[^/]*|bench(mark(s|ing)?)?|[^/]*_benchmark(s|ing)?"
     r"|plot[^/]*|[^/]*_plot(s|ting)?|visuali[sz][^/]*|viz(_[^/]*)?|viewer"
     r"|analy[sz]e[^/]*|(diagnose|debug|check|inspect|sanity)(_[^/]*)?|[^/]*_debug|naive|ref(erence)?|[^/]*_ref|[^/]*_old"

@@ -131,7 +131,8 @@ def test_of_what_several_results_are_made_another_rule_speaks() -> None:
     ],
 )
 def test_of_what_is_cut_alike_all_is_read(parts: str, instead: str) -> None:
-    long = "x[..., 2:] * jnp.cos(y[..., 2:]) - x[..., 2:] * jnp.sin(y[..., 2:]) * made[..., 2:] + made[..., 2:] / 1000.0"
+    long = "jnp.sin(x[..., 2:]) * jnp.cos(y[..., 2:]) - x[..., 2:] * jnp.sin(y[..., 2:]) * made[..., 2:]"
+    long += " + jnp.cos(x[..., 2:]) + jnp.sin(y[..., 2:])"
     assert found(parts.format(long=long)) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
 
 
