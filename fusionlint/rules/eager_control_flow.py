@@ -16,7 +16,7 @@ from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.dispatch.eager_functions import CONTROL_FLOW, calling_in_a_loop, stays_in_jax, traced_anew
 from fusionlint.patterns.dispatch.host import is_counted, runs_once
-from fusionlint.patterns.dispatch.jit import is_jitted, value
+from fusionlint.patterns.dispatch.jit import is_a_method_from_elsewhere, is_jitted, value
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.loop_gates import is_gated
@@ -75,7 +75,9 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`jax.grad(f)(x)` in a loop of host code; or `g = jax.grad(f)`, then `g(x)` there."""
     if source.qualified_name(node.func) not in _TRANSFORMS or not node.args:
         return
-    if _is_compiled(node.args[0].value, source) or _only_picks(node.args[0].value, source):
+    function = node.args[0].value
+    is_unseen = source.calls(node, "jax.vmap") and is_a_method_from_elsewhere(function, source)
+    if is_unseen or _is_compiled(function, source) or _only_picks(function, source):
         return
     handed = [*given_by_callers(node.args[0].value, node, source)]
     if handed and all(_is_compiled(function, source) for function in handed):

@@ -229,3 +229,26 @@ def test_what_the_steps_of_a_loop_alone_read_is_written_once(returned: str, coun
 def test_what_is_put_around_an_iterative_solution_is_nothing_beside_it(solve: str, count: int) -> None:
     found = check_text((HEAD + SOLVED.format(solve=solve)).encode(), "m.py", Scope(("chained-at-set",)))
     assert len(found) == count
+
+
+PLAYED = """
+class Evaluation:
+    @functools.partial(jax.jit, static_argnums=(0, 1))
+    def rollout(self, env, state):
+        return {played}
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(self, state):
+        wins = jnp.zeros(len(self.envs))
+        for i, env in enumerate(self.envs):
+            wins = wins.at[i].set(jnp.mean(self.rollout(env, state)))
+        return wins
+"""
+
+
+@pytest.mark.parametrize(
+    ("played", "number"),
+    [("jax.lax.scan(env.step, state, length=1000)[1]", 0), ("jnp.sin(state)", 1), ("play(state)", 1)],
+)
+def test_a_write_beside_a_scan_in_each_turn_is_nothing(played: str, number: int) -> None:
+    assert found("chained-at-set", PLAYED.format(played=played)) == number

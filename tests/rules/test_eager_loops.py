@@ -307,3 +307,31 @@ def test_a_few_turns_are_a_few_traces(turns: str, number: int) -> None:
     body = f"import tqdm\nfor i in tqdm.tqdm(range({turns})):\n    y = jax.vmap(fns)(xs)\n    print(y)"
     code = f"{HEAD}ROUNDS = 2\ndef main(xs, fns, n):\n" + "".join(f"    {line}\n" for line in body.splitlines())
     assert len(check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))) == number
+
+
+@pytest.mark.parametrize(
+    ("made", "mapped", "count"),
+    [
+        ("Maze()", "env.reset", 0),  # which its package may have compiled
+        ("games.make('maze')", "env.reset", 0),
+        ("Maze()", "lambda key: env.reset(key) + 1", 1),
+        ("nn.Dense(8)", "env.apply", 1),  # which is known not to be
+        ("Own()", "env.reset", 1),
+    ],
+)
+def test_a_method_of_another_package_may_be_compiled(made: str, mapped: str, count: int) -> None:
+    code = f"""
+import jax, games
+import flax.linen as nn
+from games import Maze
+
+class Own:
+    def reset(self, key):
+        return jax.random.normal(key, (8,)).sum()
+
+env = {made}
+states = []
+for seed in range(1000):
+    states.append(jax.vmap({mapped})(jax.random.split(jax.random.PRNGKey(seed), 64)))
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))) == count

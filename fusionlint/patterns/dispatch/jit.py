@@ -18,6 +18,7 @@ from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.source.answers import remembered
 from fusionlint.source.facts import NOTHING, RawValue, Value
+from fusionlint.source.modules import home_of, is_elsewhere
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.transforms import TRANSFORMS
@@ -55,6 +56,18 @@ def is_jitted(callee: cst.BaseExpression, source: Source) -> bool:
     if source.project.is_jitted(place, value(callee)):
         return not _is_switched_off(callee, source)
     return _is_handed_compiled(source.project, place, dotted(callee)) or _is_made_with_others(callee, source)
+
+
+def is_a_method_from_elsewhere(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a method of what another package's class, or function, made, `env.reset` of `env = Maze()`: those
+    who wrote that may have compiled it, and nobody sees it. Libraries whose methods are known do not."""
+    if not isinstance(function, cst.Attribute) or not isinstance(function.value, cst.Name):
+        return False
+    made = source.value(function.value)
+    name = source.qualified_name(made.func) if isinstance(made, cst.Call) else None
+    if name is None or "." not in name or is_elsewhere(name, source.facts.module):
+        return False
+    return home_of(name, source.project.modules)[0] is None
 
 
 def _is_made_with_others(callee: cst.BaseExpression, source: Source) -> bool:

@@ -31,6 +31,7 @@ _PARAMETERS = regex(r"(^|[._])(params?|parameters|variables)$")
 _SOLVES = ("diffrax.diffeqsolve", "jax.experimental.ode.odeint")
 _ITERATES = tuple(f"jax.scipy.sparse.linalg.{name}" for name in ("cg", "gmres", "bicgstab"))
 _SOLVED = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
+_SCAN = "jax.lax.scan"
 # A value seldom has more names on its way.
 _NAMES = 4
 # So many writes are one launch more than one, beside those of every step of a loop.
@@ -38,8 +39,14 @@ _FEW = 2
 
 
 def is_made_by_heavy_work(loop: cst.For, source: Source) -> bool:
-    """Whether each turn of `loop` itself does such work."""
-    return any(_is_heavy(call, source) for call in calls(loop.body))
+    """Whether each turn of `loop` itself does such work, or has a function of the project do many steps of it."""
+    return any(_is_heavy(call, source) or _scans(call, source) for call in calls(loop.body))
+
+
+def _scans(call: cst.Call, source: Source) -> bool:
+    """Whether a call is one of a function of the project that runs a scan, `self.rollout(env, params)`."""
+    called = source.project.find(source.name_called(call))
+    return called is not None and called in source.project.callers(_SCAN)
 
 
 def are_made_by_heavy_work(writes: Sequence[Write], source: Source) -> bool:
