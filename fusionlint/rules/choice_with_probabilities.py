@@ -36,7 +36,7 @@ from fusionlint.patterns.operations.drawn import count_of, drawn_from, draws_aga
 from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.under import VMAPS
+from fusionlint.patterns.runs.under import GRADIENTS, VMAPS
 from fusionlint.rule import Rule
 from fusionlint.source.for_nobody import is_never_read
 from fusionlint.source.tree import Source
@@ -64,6 +64,8 @@ def choice_with_p(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_beside_a_call(node, FACTORIZATIONS, source) or _is_mapped_over_keys(node, made.p, source):
         return  # beside a factorization no draw counts
+    if _is_beside_a_gradient(node, source):
+        return
     is_many = made.shape is not None and not _is_few(made.shape)
     yield source.finding(
         node,
@@ -97,6 +99,14 @@ def drawn_by_a_search(barrier: Barrier, module: hlo.Module) -> str | None:
         "jax.random.categorical(key, jnp.log(p)) instead of choice(p=p): other draws for a key, without a loop; many "
         'draws from many values: jnp.searchsorted of their sums with method="scan_unrolled"'
     )
+
+
+def _is_beside_a_gradient(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around, a training step, takes a gradient: beside that one draw is nothing."""
+    function = source.function(node)
+    if function is None or source.in_loop(node):
+        return False
+    return any(source.function(call) is function for call in source.calls_of(GRADIENTS))
 
 
 def _is_few(shape: cst.BaseExpression) -> bool:

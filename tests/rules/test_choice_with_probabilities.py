@@ -253,3 +253,25 @@ def test_numbers_that_stand_at_their_own_places_are_the_places(among: str, drawn
     (found,) = check_text(code.encode(), "m.py", SCOPE)
     assert found.suggestion is not None
     assert found.suggestion.text == drawn.format("jax.random.categorical(key, jnp.log(p))")
+
+
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        ("jax.grad(loss)(params)", 0),
+        ("nnx.value_and_grad(loss)(params)[1]", 0),
+        ("loss(params)", 1),
+        ("jax.lax.scan(lambda c, x: (c - jax.grad(loss)(c), x), params, p)[0]", 1),  # of another function
+    ],
+)
+def test_one_draw_beside_a_gradient_is_nothing(step: str, count: int) -> None:
+    code = f"""
+import jax
+from flax import nnx
+
+@jax.jit
+def trained(params, codes, p, key):
+    params = params - {step}
+    return params, codes[jax.random.choice(key, 6, shape=(6,), p=p)]
+"""
+    assert len(check_text(code.encode(), "m.py", SCOPE)) == count

@@ -21,7 +21,7 @@ LOOPS = SOLVERS | frozenset(
      "flax.linen.scan", "flax.nnx.scan", "haiku.scan", "haiku.fori_loop", "haiku.while_loop",
      "equinox.internal.while_loop", "equinox.internal.scan")
 )  # fmt: skip
-_GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
+GRADIENTS = frozenset(("jax.grad", "jax.value_and_grad", "jax.vjp", "equinox.filter_grad", "flax.nnx.grad",
                         "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"))  # fmt: skip
 
 # A caller of a caller is seldom further away than this.
@@ -40,7 +40,7 @@ def under_loop(node: cst.CSTNode, source: Source) -> bool:
 
 def under_gradient(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to be differentiated in reverse."""
-    return _is_in(node, source, _GRADIENTS)
+    return _is_in(node, source, GRADIENTS)
 
 
 def under_map(node: cst.CSTNode, source: Source) -> bool:
