@@ -189,6 +189,19 @@ def test_what_nothing_names_is_dead_where_nobody_else_can_import_it(
     assert of_two_files(tmp_path, monkeypatch, code, other, packaging) == count
 
 
+@pytest.mark.parametrize(("users", "count"), [(4, 0), (5, 1)])
+def test_from_what_many_files_import_a_fork_may_use_what_nobody_here_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, users: int, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"p/__init__.py": "", "p/one.py": HEAD + LEAST_OF}
+    files |= {f"p/user{number}.py": "from p.one import most\n" for number in range(users)}
+    for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    assert len(check_files([Path(name) for name in files], ONLY).findings) == count
+
+
 @pytest.mark.parametrize(
     ("code", "other", "count"),
     [

@@ -8,6 +8,7 @@ In: a node of a Source that a rule speaks of. Out: whether its own speed is nobo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import libcst as cst
@@ -16,7 +17,7 @@ from fusionlint.lazily import regex
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import DECORATORS, EVERYWHERE, NAMED
 from fusionlint.source.broken_imports import broken
-from fusionlint.source.facts import Function, last_name
+from fusionlint.source.facts import Function, Raw, last_name
 from fusionlint.source.names import JIT
 from fusionlint.source.overridden import is_overridden
 from fusionlint.source.places import Place
@@ -35,6 +36,8 @@ _CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
 _OF_EXPERIMENTS = regex(r"(^|/)(experiments?|baselines)/")
 # What names a method by a word that may be put together.
 _ASKS_BY_NAME = "getattr"
+# So many files import from what is a library of its project.
+_MANY = 5
 # What is called so is where a script begins, whoever calls it.
 _BEGINS = regex(r"^(main|run|train|eval(uate)?|test|launch|cli|sweep)(_|$)")
 
@@ -196,16 +199,23 @@ def _kept_to_itself(project: Project) -> frozenset[Place]:
 
 
 def _among_others(project: Project) -> Iterator[str]:
-    """The files from which others import by name, of experiments and of projects that nobody can install: who uses them
-    is seen here."""
+    """The files from which a few others import by name, of experiments and of projects that nobody can install: who
+    uses them is seen here. What many import from is a library, from which a fork may use what nobody here does."""
     raws = [facts.raw for facts in project.files.values()]
     named = {*named_as_parts(project), *map(last_name, imported(project))}
     modules = {last_name(target.rpartition(".")[0]) for target in imported(project)} | named
+    users = Counter(module for raw in raws for module in _imported_from(raw))
     whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
     for path, facts in project.files.items():
         is_seen = not facts.is_for_others or _OF_EXPERIMENTS.search(facts.inside)
-        if is_seen and last_name(facts.module) in modules - whole:
+        module = last_name(facts.module)
+        if is_seen and module in modules - whole and users[module] < _MANY:
             yield path
+
+
+def _imported_from(raw: Raw) -> set[str]:
+    """The last names of the modules that a file imports, or imports something from."""
+    return {last_name(name) for target in raw.imports() for name in (target, target.rpartition(".")[0])}
 
 
 @of_project
