@@ -10,12 +10,15 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.patterns.runs.mapped import differs
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.known_values import DEPTH, Reader
+from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.patterns.writes.chain import chain
 from fusionlint.patterns.writes.chosen import (
     Chosen,
@@ -23,8 +26,10 @@ from fusionlint.patterns.writes.chosen import (
     choices_of_one_place,
     chosen,
     chosen_chain,
+    is_chosen_again,
     is_last_choice,
 )
+from fusionlint.patterns.writes.into_new import is_one, may_be_one
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -34,8 +39,9 @@ if TYPE_CHECKING:
 
 rule = Rule(__name__, harm="fusion")
 
-# The page's pairs: writes to several places, all to one, and one of two.
-_PLACES, _ONE_PLACE, _BOTH = range(3)
+# The page's pairs: writes to several places, all to one, one of two, and one alone.
+_PLACES, _ONE_PLACE, _BOTH, _ALONE = range(4)
+_LONG = 30
 
 
 @rule.source("Call", calls=WRITES)
@@ -115,6 +121,33 @@ def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
+@rule.source("Call", calls=WRITES)
+def chosen_alone(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """A single write to a place that only the run knows, there or not, of code that a vmap makes a scatter of."""
+    write = _write(node, source)
+    one = chosen(write, source) if write is not None else None
+    if write is None or one is None or one.is_cond or is_concrete(node, source):
+        return
+    if not is_last_choice(one, source) or len(chosen_chain(one, source)) > 1 or len(chain(write, source)) > 1:
+        return
+    if (
+        choices_of_one_place(write, source)
+        or is_chosen_again(write, one.choice, source)
+        or not _is_of_one_place(write, source)
+    ):
+        return
+    if _is_of_one_place(write, source) and (under_vmap(node, source) or in_environment(node, source)):
+        jnp, array = source.alias("jax.numpy") or "jnp", source.code(one.array)
+        yield source.finding(
+            one.choice,
+            f"`{array}` is copied and written at one place, only for all of it to be chosen or not",
+            write=_of_the_value(array, place_of(write, source), jnp)
+            if is_carried_array(one.array, source)
+            else _compared(write, array, source),
+            pair=_ALONE,
+        )
+
+
 @rule.barrier
 def chosen_whole_write_after_write(barrier: Barrier, module: hlo.Module) -> str | None:
     """The array between two writes of which each is there only if its condition holds."""
@@ -129,6 +162,25 @@ def chosen_whole_write_after_write(barrier: Barrier, module: hlo.Module) -> str 
 def _of_the_value(array: str, place: str, jnp: str) -> str:
     chosen = f"`{jnp}.where(on, new, {array}[{place}])`"
     return f"{array}.at[{place}].set(value), once, with the choices made of the value alone: {chosen}"
+
+
+def _compared(write: Write, array: str, source: Source) -> str:
+    """`jnp.where(p & (jnp.arange(n) == i), new, x)`."""
+    jnp, new = source.alias("jax.numpy") or "jnp", "new" if write.method == "set" else "changed"
+    places = (brief(source.code(part), _LONG, f"place{axis}") for axis, part in enumerate(write.index))
+    here = [f"({jnp}.arange(«n») == {place})" for place in places]
+    shaped = (
+        "each comparison along its own axis" if len(here) > 1 else "of rows with an axis more behind the comparison's"
+    )
+    return f"{jnp}.where(p & {' & '.join(here)}, {new}, {array}), {shaped}"
+
+
+def _is_of_one_place(write: Write, source: Source) -> bool:
+    """Whether what is written is one place along each axis, and one of them only the run knows."""
+    reader = Reader(source, frozenset())
+    places = [part for part in write.index if not reader.is_known(part, DEPTH)]
+    are_one = _is_of_places(write) and all(may_be_one(part, source) for part in write.index)
+    return are_one and any(is_one(part, source) or differs(part, source) for part in places)
 
 
 def _write(node: cst.Call, source: Source) -> Write | None:

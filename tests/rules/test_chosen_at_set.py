@@ -92,3 +92,35 @@ def moved(p, q, grid, y, x, tile, floor):
 )
 def test_what_is_written_first_may_be_a_field(body: str, found: list[int]) -> None:
     assert lines(body) == found
+
+
+def told(code: str) -> list[str]:
+    head = "import jax\nimport jax.numpy as jnp\n\n"
+    return [str(found.suggestion) for found in check_text((head + code).encode(), "m.py", SCOPE)]
+
+
+def test_a_single_choice_is_said_to_be_compared_where_a_vmap_makes_a_scatter_of_it() -> None:
+    code = (
+        "def one(x, i, p, v):\n    return jax.tree.map(lambda a, b: jnp.where(p, a.at[i].set(b), a), x, v)\n\nf = {}\n"
+    )
+    assert told(code.format("one")) == []
+    (write,) = told(code.format("jax.vmap(one)"))
+    assert "jnp.where(p & (jnp.arange(n) == i), new, a)" in write
+
+
+def test_a_single_choice_of_what_a_loop_carries_is_made_of_the_value() -> None:
+    (write,) = told(
+        "def one(x, steps):\n"
+        "    def step(x, given):\n"
+        "        idx, p, v = given\n"
+        "        return jnp.where(p, x.at[idx, 0].set(v), x), None\n\n"
+        "    return jax.lax.scan(step, x, steps)[0]\n\n"
+        "f = jax.vmap(one)\n"
+    )
+    assert "x.at[idx, 0].set(value)" in write
+
+
+@pytest.mark.parametrize("place", ["0", ":3", "k", "i > 0"])
+def test_a_single_choice_of_a_part_or_of_a_known_place_is_left_alone(place: str) -> None:
+    code = f"K = 3\nk = 3\n\n@jax.vmap\ndef one(x, i, p, v):\n    return jnp.where(p, x.at[{place}].set(v), x)\n"
+    assert told(code) == []

@@ -119,7 +119,12 @@ def choices_of_one_place(write: Write, source: Source) -> list[cst.Call]:
     and what the choice before chose, the first of them between that and the array as it was. `new = where(p,
     x.at[i].set(v), x)`, then `new = where(q, x.at[i].set(w), new)`. Empty where there are not two."""
     array, side = write.array, _side(write, source)
-    if side is None or not isinstance(array, cst.Name) or write.method != "set" or _goes_on(write, side[0], source):
+    if (
+        side is None
+        or not isinstance(array, cst.Name)
+        or write.method != "set"
+        or is_chosen_again(write, side[0], source)
+    ):
         return []
     choice, other = side
     found, stored = [choice], _stored(array, choice, source)
@@ -200,7 +205,7 @@ def _written_there(choice: cst.CSTNode, write: Write, source: Source) -> _Writte
     return None
 
 
-def _goes_on(write: Write, choice: cst.Call, source: Source) -> bool:
+def is_chosen_again(write: Write, choice: cst.Call, source: Source) -> bool:
     """Whether another choice of the same place goes on from this one."""
     around = (above for read in source.readers(choice) for above in source.ancestors(read))
     return any(_written_there(above, write, source) is not None for above in around)
