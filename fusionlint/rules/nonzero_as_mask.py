@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, is_literal, is_none
 from fusionlint.patterns.code.calls import argument, as_operand, beside, has_only
+from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.scattered import scatters_at
@@ -21,6 +22,7 @@ from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 if TYPE_CHECKING:
     from fusionlint.hlo import parse as hlo
@@ -69,7 +71,7 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             write = _first_hit(node, name, _truth(mask, source), is_whole=is_whole, source=source)
             fix = _apart(node, write, source) or first_hit(node, mask, None, source)
             yield source.finding(node, _FIRST, write=fix.text if fix else write, edits=fix.edits if fix else ())
-        elif is_literal(fill) or _is_a_length(fill, source):
+        elif is_literal(fill) or _is_a_length(fill, source) or is_called_constant(dotted(fill).rpartition(".")[2]):
             fix = first_hit(node, mask, fill, source)
             write = fix.text if fix else _first_or(node, name, mask, fill, source)
             yield source.finding(node, _FIRST, write=write, edits=fix.edits if fix else (), pair=2)

@@ -13,11 +13,17 @@ from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
 from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.operations.along_axis import (
+    ALONG_AXIS,
+    instead,
+    is_a_write,
+    is_mapped_for_each,
+    moves_for_each,
+)
 from fusionlint.patterns.operations.windows import Window, gathered
-from fusionlint.patterns.runs.concrete import asks_for_values
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.patterns.runs.often import is_for_a_picture
-from fusionlint.patterns.runs.under import is_mapped_at_the_top
+from fusionlint.patterns.runs.under import is_mapped_at_the_top, is_mapped_in_host_code
 from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.carried import is_carried_array
@@ -32,6 +38,7 @@ rule = Rule(__name__, harm="fusion")
 
 _SLICE = "jax.lax.dynamic_slice"
 _UPDATE = "jax.lax.dynamic_update_slice"
+_A_LOOP = "each element of the batch moves a window of its own: a loop over the batch on a TPU"
 # Which argument says where.
 _STARTS = {_SLICE: (1, "start_indices"), _UPDATE: (2, "start_indices")}
 _VMAP = "jax.vmap"
@@ -73,10 +80,28 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
         return
-    if is_mapped_at_the_top(node, source) or _is_of_the_host(node, source) or _is_meant(node, name, source):
+    if is_mapped_at_the_top(node, source) or is_mapped_in_host_code(node, source) or _is_meant(node, name, source):
         return
     rows = _rows(node, starts, source) if name == _UPDATE else None
     yield from _finding(node, name, source, rows or (_line(node, starts, source) if name == _UPDATE else None))
+
+
+@rule.source("Call", calls=ALONG_AXIS)
+def window_along_an_axis(node: cst.Call, source: Source) -> Iterator[Finding]:
+    """The same by `dynamic_slice_in_dim` and its like."""
+    name = source.qualified_name(node.func)
+    if name not in ALONG_AXIS or is_for_a_picture(source.project, source.place(node)):
+        return
+    if (
+        not moves_for_each(node, name, source)
+        or is_mapped_at_the_top(node, source)
+        or is_mapped_in_host_code(node, source)
+    ):
+        return
+    array = argument(node, 0, "operand")
+    is_carried = array is not None and is_carried_array(array, source)
+    pair = _SERIES if not is_a_write(name) else _CARRIED if is_carried else _ROWS
+    yield source.finding(node, _A_LOOP, write=instead(node, name, source), pair=pair)
 
 
 @rule.source("Call", calls=(_VMAP,))
@@ -84,10 +109,13 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(lax.dynamic_slice)`."""
     handed = argument(node, 0, "fun")
     name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
-    if name not in _STARTS or is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)):
         return
-    if is_mapped_by(node, _STARTS[name][0], source):
+    if name in _STARTS and is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)
+    elif name in ALONG_AXIS and is_mapped_for_each(node, name, source):
+        write = instead(cst.Call(cst.Name("_")), name, source)
+        yield source.finding(node, _A_LOOP, write=write, pair=_ROWS if is_a_write(name) else _SERIES)
 
 
 @rule.barrier
@@ -99,17 +127,6 @@ def window_after_window(barrier: Barrier, module: hlo.Module) -> str | None:
     if loop.op_name.endswith("/gather"):
         return "an index of integer arrays, x[rows[:, None], columns], in place of dynamic_slice: one gather"
     return "jnp.where with a comparison of jnp.arange with the place, in place of dynamic_update_slice"
-
-
-def _is_of_the_host(node: cst.CSTNode, source: Source) -> bool:
-    """Whether the function around `node` stands in one of the host, which maps it itself."""
-    function = source.function(node)
-    outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
-    if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
-        return False
-    mapped = (call.args[0].value for call in source.calls_of((_VMAP,)) if isinstance(call, cst.Call) and call.args)
-    here = source.body_place(function)
-    return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
 
 def _is_meant(node: cst.Call, name: str, source: Source) -> bool:
@@ -155,7 +172,7 @@ def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None)
     is_inside = starts is not None and not may_be_below_zero(starts, source)
     yield source.finding(
         node,
-        "each element of the batch moves a window of its own: a loop over the batch on a TPU",
+        _A_LOOP,
         write=rows or _shown(window, otherwise),
         edits=(*window.edits, in_place_of(node, window.cut, source)) if window is not None and is_inside else (),
         pair=_pair(node, name, rows is not None, source),

@@ -19,6 +19,7 @@ from fusionlint.source.scope import Scope
             "jnp.nonzero(m, size=1, fill_value=-1)[0][0]",
             "jnp.where(m.any(), jnp.argmax(m != 0), -1)",
         ),
+        ("jnp.nonzero(m, size=1, fill_value=INVALID)[0][0]", "jnp.where(m.any(), jnp.argmax(m != 0), INVALID)"),
         ("jnp.flatnonzero(m, size=1, fill_value=len(m))[0]", "jnp.where(m.any(), jnp.argmax(m != 0), len(m))"),
         (
             "jnp.flatnonzero(m, size=1, fill_value=m.shape[0])[0]",

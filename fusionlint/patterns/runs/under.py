@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.calls import call_of
-from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.concrete import asks_for_values, is_concrete
 from fusionlint.source.places import Place
 from fusionlint.source.traced import calls_in_use, reached_from
 from fusionlint.source.transforms import SOLVERS
@@ -58,6 +58,17 @@ def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
     maps = [call for call in source.calls_of(VMAPS) if isinstance(call, cst.Call) and call.args]
     own = [c for c in maps if source.project.find(source.qualified_name(c.args[0].value)) == place]
     return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
+
+
+def is_mapped_in_host_code(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` stands in one of the host, which maps it itself."""
+    function = source.function(node)
+    outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
+    if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
+        return False
+    mapped = (call.args[0].value for call in source.calls_of(("jax.vmap",)) if isinstance(call, cst.Call) and call.args)
+    here = source.body_place(function)
+    return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
 
 def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:

@@ -1,0 +1,66 @@
+"""Windows along one axis by their start: `lax.dynamic_slice_in_dim(x, i, n)`, and the like that write one or one row.
+
+In: a call of a Source, or what a `vmap` is handed. Out: whether XLA for TPU makes a loop over the batch of it, and what
+is written instead.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.calls import argument, brief
+from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
+from fusionlint.source.tree import Source
+
+_SLICE = "jax.lax.dynamic_slice_in_dim"
+_UPDATE = "jax.lax.dynamic_update_slice_in_dim"
+_ROW = "jax.lax.dynamic_update_index_in_dim"
+# Which argument says where.
+STARTS = {_SLICE: (1, "start_index"), _UPDATE: (2, "start_index"), _ROW: (2, "index")}
+ALONG_AXIS = (*STARTS,)
+_LONG = 30
+_FITS = "clipped to what fits, after the axis' length is added to one below 0"
+
+
+def is_a_write(name: str) -> bool:
+    return name != _SLICE
+
+
+def moves_for_each(call: cst.Call, name: str, source: Source) -> bool:
+    """Whether the window begins elsewhere for each element of a `vmap`, as measured: of one array that all of them
+    share, or written. Out of an array of each element's own it is a gather, where that has more axes."""
+    start = argument(call, *STARTS[name])
+    if start is None or not differs(start, source):
+        return False
+    array = argument(call, 0, "operand")
+    is_one = name == _SLICE and constant(argument(call, 2, "slice_size") or start) == 1
+    return is_a_write(name) or (array is not None and not is_one and is_shared(array, source))
+
+
+def is_mapped_for_each(vmap: cst.Call, name: str, source: Source) -> bool:
+    """The same of `vmap(lax.dynamic_slice_in_dim, in_axes=(None, 0, None))`."""
+    moves = is_mapped_by(vmap, STARTS[name][0], source)
+    return moves and (is_a_write(name) or not is_mapped_by(vmap, 0, source))
+
+
+def instead(call: cst.Call, name: str, source: Source) -> str:
+    """The index that cuts or writes as much, by the axis where that is written out."""
+    jnp = source.alias("jax.numpy") or "jnp"
+    given = {"x": (0, "operand"), "rows": (1, "update"), "start": STARTS[name]}
+    if name == _SLICE:
+        given["rows"] = (2, "slice_size")
+    shown = {}
+    for instead_of, where in given.items():
+        value = argument(call, *where)
+        shown[instead_of] = brief(source.code(value), _LONG, instead_of) if value is not None else instead_of
+    axis = argument(call, 3, "axis")
+    along = 0 if axis is None else constant(axis)
+    x, rows, start = shown["x"], shown["rows"], shown["start"]
+    before = ":, " * along if isinstance(along, int) and along >= 0 else "..., " if along == -1 else "(: per axis), "
+    if name == _SLICE:
+        return f"{x}[{before}{start} + {jnp}.arange({rows})], one gather; the start {_FITS}"
+    if name == _ROW:
+        return f"{x}.at[{before}{start}].set({rows}); the place {_FITS}"
+    length = f"{rows}.shape[{source.code(axis) if axis is not None else 0}]"
+    return f"{x}.at[{before}{start} + {jnp}.arange({length})].set({rows}); the start {_FITS}"
