@@ -79,3 +79,9 @@ def test_the_inverse_of_the_eigenvectors_of_any_matrix_is_nothing_beside_finding
     code = CODE.format(made=made, product="b @ jnp.linalg.inv(U)")
     assert len(check_text(code.encode(), "m.py", Scope(("inverse-then-matmul",)))) == count
     assert "positive definite" in advice("U = a + 1", "b @ jnp.linalg.inv(U)")
+
+
+@pytest.mark.parametrize(("setting", "count"), [("precision='float32'", 1), ("out=b", 0)])
+def test_a_product_that_is_asked_to_be_precise_is_a_product(setting: str, count: int) -> None:
+    code = CODE.format(made="c = a + 1", product=f"jnp.matmul(b, jnp.linalg.inv(c), {setting})")
+    assert len(check_text(code.encode(), "m.py", Scope(("inverse-then-matmul",)))) == count

@@ -47,20 +47,22 @@ def is_mapped_for_each(vmap: cst.Call, name: str, source: Source) -> bool:
 def instead(call: cst.Call, name: str, source: Source) -> str:
     """The index that cuts or writes as much, by the axis where that is written out."""
     jnp = source.alias("jax.numpy") or "jnp"
-    given = {"x": (0, "operand"), "rows": (1, "update"), "start": STARTS[name]}
-    if name == _SLICE:
-        given["rows"] = (2, "slice_size")
-    shown = {}
-    for instead_of, where in given.items():
-        value = argument(call, *where)
-        shown[instead_of] = brief(source.code(value), _LONG, instead_of) if value is not None else instead_of
+    x = _shown(call, "x", (0, "operand"), source)
+    start = _shown(call, "start", STARTS[name], source)
     axis = argument(call, 3, "axis")
     along = 0 if axis is None else constant(axis)
-    x, rows, start = shown["x"], shown["rows"], shown["start"]
     before = ":, " * along if isinstance(along, int) and along >= 0 else "..., " if along == -1 else "(: per axis), "
     if name == _SLICE:
-        return f"{x}[{before}{start} + {jnp}.arange({rows})], one gather; the start {_FITS}"
+        n = _shown(call, "n", (2, "slice_size"), source)
+        return f"{x}[{before}{start} + {jnp}.arange({n})], one gather; the start {_FITS}"
+    rows = _shown(call, "rows", (1, "update"), source)
     if name == _ROW:
         return f"{x}.at[{before}{start}].set({rows}); the place {_FITS}"
     length = f"{rows}.shape[{source.code(axis) if axis is not None else 0}]"
     return f"{x}.at[{before}{start} + {jnp}.arange({length})].set({rows}); the start {_FITS}"
+
+
+def _shown(call: cst.Call, name: str, where: tuple[int, str], source: Source) -> str:
+    """An argument as it is written, where that is short; else a name for it."""
+    value = argument(call, *where)
+    return brief(source.code(value), _LONG, name) if value is not None else name

@@ -51,8 +51,10 @@ def multiplied(inverse: cst.BaseExpression, source: Source) -> Multiplied | None
             if not found.is_right:
                 return made._replace(behind=behind)
             return made if behind is None else made._replace(other=behind, is_right=False, before=found.other)
-        case cst.Call(func=function, args=[_, _]) as whole if found is not None:
-            is_plain = source.qualified_name(function) in PRODUCTS and not any(arg.keyword for arg in whole.args)
+        case cst.Call(func=function, args=[_, _, *more]) as whole if found is not None:
+            # A solve is as precise as is asked for in any case.
+            is_asked = all(arg.keyword is not None and arg.keyword.value == "precision" for arg in more)
+            is_plain = source.qualified_name(function) in PRODUCTS and is_asked
             return Multiplied(whole, found.other, found.is_right, found.factor is not inverse) if is_plain else None
     return _in_a_chain(inverse, source)
 
