@@ -44,3 +44,9 @@ def test_a_window_of_one_axis_is_an_index(body: str, instead: str) -> None:
 )
 def test_what_a_tpu_makes_no_loop_of_is_left_alone(body: str) -> None:
     assert told(body) == []
+
+
+def test_what_is_spread_over_devices_is_moved_by_each_on_its_own() -> None:
+    put = "jax.vmap(lambda y, v, k: lax.dynamic_update_slice_in_dim(y, v, k, axis=0))(xs, u, {})"
+    assert told(put.format("i"))
+    assert told(put.format("shard_by_stage(i)")) == []

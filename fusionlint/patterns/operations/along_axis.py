@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import constant
+from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import constant, inside
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 _SLICE = "jax.lax.dynamic_slice_in_dim"
 _UPDATE = "jax.lax.dynamic_update_slice_in_dim"
@@ -20,6 +22,7 @@ _ROW = "jax.lax.dynamic_update_index_in_dim"
 STARTS = {_SLICE: (1, "start_index"), _UPDATE: (2, "start_index"), _ROW: (2, "index")}
 ALONG_AXIS = (*STARTS,)
 _LONG = 30
+_SHARDS = regex(r"(^|[._])(shard|with_sharding)(_|$|ing)")
 _FITS = "clipped to what fits, after the axis' length is added to one below 0"
 
 
@@ -31,11 +34,19 @@ def moves_for_each(call: cst.Call, name: str, source: Source) -> bool:
     """Whether the window begins elsewhere for each element of a `vmap`, as measured: of one array that all of them
     share, or written. Out of an array of each element's own it is a gather, where that has more axes."""
     start = argument(call, *STARTS[name])
-    if start is None or not differs(start, source):
+    if start is None or not differs(start, source) or _is_spread(call, source):
         return False
     array = argument(call, 0, "operand")
     is_one = name == _SLICE and constant(argument(call, 2, "slice_size") or start) == 1
     return is_a_write(name) or (array is not None and not is_one and is_shared(array, source))
+
+
+def _is_spread(call: cst.Call, source: Source) -> bool:
+    """Whether the outermost function around says how its arrays are spread over devices, `self.shard_by_stage(ids)`:
+    each device then moves the few that it has."""
+    around = [above for above in source.ancestors(call) if isinstance(above, cst.FunctionDef)]
+    parts = inside(around[-1]) if around else ()
+    return any(isinstance(part, cst.Call) and _SHARDS.search(dotted(part.func)) is not None for part in parts)
 
 
 def is_mapped_for_each(vmap: cst.Call, name: str, source: Source) -> bool:
