@@ -130,11 +130,7 @@ def chosen_alone(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if not is_last_choice(one, source) or len(chosen_chain(one, source)) > 1 or len(chain(write, source)) > 1:
         return
-    if (
-        choices_of_one_place(write, source)
-        or is_chosen_again(write, one.choice, source)
-        or not _is_of_one_place(write, source)
-    ):
+    if choices_of_one_place(write, source) or is_chosen_again(write, one.choice, source):
         return
     if _is_of_one_place(write, source) and (under_vmap(node, source) or in_environment(node, source)):
         jnp, array = source.alias("jax.numpy") or "jnp", source.code(one.array)
