@@ -12,12 +12,14 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.dispatch.acting import is_chosen_by_operations
 from fusionlint.patterns.dispatch.after_compiled import operations_after
 from fusionlint.patterns.dispatch.host import is_short
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import Carry, Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_filmed, is_shown_each_time
+from fusionlint.patterns.loops.timed import is_timed
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.names import JIT
@@ -57,14 +59,18 @@ _OF_KEYS = "let the compiled function that acts split its key itself, and return
 def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first operation of jax that a loop around `env.step(action)` dispatches in every iteration; told once."""
     loop = source.loop(node)
-    if not isinstance(loop, cst.For | cst.While) or not _takes_steps(loop, source) or is_short(loop, source):
+    if not isinstance(loop, cst.For | cst.While) or not _steps(loop, source) or is_short(loop, source):
         return
     if _FILMS.search(last_name(source.place(node).scope)):
         return
     if is_shown_each_time(loop, source) or is_filmed(loop, source) or any(map(_is_drawn, calls(loop.body))):
         return
+    if is_timed(loop, source):  # it runs a machine: each step is meant to be seen by itself
+        return
     work = [call for call in calls(loop.body) if _is_dispatched(call, loop, source)]
     if not work or work[0] is not node:
+        return
+    if any(is_chosen_by_operations(step.args[0].value, loop, source) for step in _steps(loop, source)):
         return
     keys = [call for call in work if source.calls(call, *_KEYS)]
     parts = [_ARRAYS] * (len(keys) < len(work)) + [_OF_KEYS] * bool(keys)
@@ -102,9 +108,9 @@ def beside_a_compiled_step(node: cst.FunctionDef, source: Source) -> Iterator[Fi
     )
 
 
-def _takes_steps(loop: Loop, source: Source) -> bool:
-    """Whether each iteration takes a step of an environment that keeps its own state."""
-    return any(_is_step(call, source) and source.loop(call) is loop for call in calls(loop.body))
+def _steps(loop: Loop, source: Source) -> list[cst.Call]:
+    """The calls that take a step, in each iteration, of an environment that keeps its own state."""
+    return [call for call in calls(loop.body) if _is_step(call, source) and source.loop(call) is loop]
 
 
 def _is_step(call: cst.Call, source: Source) -> bool:

@@ -11,6 +11,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.functions import Function, function_named
+from fusionlint.patterns.runs.alike_starts import RESETS, begin_alike
 from fusionlint.patterns.runs.mapped_methods import names_mapped
 from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
@@ -22,7 +23,6 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _STEP = regex(r"_?step(_env\w*)?$")
-_RESETS = frozenset(("reset", "_reset", "reset_env", "_reset_env", "reset_fn", "_reset_fn"))
 _KEY = regex(r"(^|_)(key|rng|prng|rngs|subkey)s?(_|\d|$)")
 # What a step is handed of its own episode.
 _OWN = regex(r"(^|_)(key|rng|prng|rngs|subkey|state|timestep)s?(_|\d|$)")
@@ -37,16 +37,16 @@ _CHOICES = ("jax.numpy.where", "jax.lax.select", "jax.lax.select_n")
 
 def _resetting(source: Source) -> Iterator[str]:
     """The scopes called a step in which something is reset: asked of the facts."""
-    if _RESETS.isdisjoint(source.facts.attributes):
+    if RESETS.isdisjoint(source.facts.attributes):
         return
     for value, scope, *_ in source.facts.raw.calls:
-        if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(last_name(scope)):
+        if isinstance(value[0], str) and value[0].rpartition(".")[2] in RESETS and _STEP.match(last_name(scope)):
             yield scope
 
 
 def _choosing_to_reset(source: Source) -> Iterator[str]:
     """The scopes called a step, in a file in which something is reset."""
-    if not _RESETS.isdisjoint(source.facts.attributes):
+    if not RESETS.isdisjoint(source.facts.attributes):
         yield from (scope for scope in source.facts.functions if _STEP.match(last_name(scope)))
 
 
@@ -56,7 +56,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
     function = source.function(node)
     if not _is_reset(node) or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
         return
-    if is_for_a_picture(source.project, source.place(node)):
+    if is_for_a_picture(source.project, source.place(node)) or begin_alike(source.project):
         return
     if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source) or _is_given_its_own(node, source):
         return
@@ -87,7 +87,7 @@ def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Fin
 def _is_mapped(step: cst.FunctionDef, source: Source) -> bool:
     """Whether the project starts many and steps many. One that maps the step alone tries several actions."""
     mapped = names_mapped(source.project)
-    return step.name.value in mapped and not mapped.isdisjoint(_RESETS)
+    return step.name.value in mapped and not mapped.isdisjoint(RESETS)
 
 
 def _finding(node: cst.Call, reset: cst.Call, source: Source) -> Finding:
@@ -118,7 +118,7 @@ def _reset_in(function: Function, source: Source, depth: int) -> cst.Call | None
 def _is_reset(call: cst.Call) -> bool:
     """Whether something is reset by a key of its own, so that no two starts are alike."""
     match call.func:
-        case cst.Attribute(attr=cst.Name(name)) if name in _RESETS:
+        case cst.Attribute(attr=cst.Name(name)) if name in RESETS:
             return any(_is_key(arg.value) for arg in call.args)
     return False
 

@@ -98,3 +98,25 @@ def test_what_each_element_is_handed_for_its_next_episode_gives_no_start_to_anot
     code = CODE.replace("action):", "action, level, upcoming):").replace("reset(key)", "reset(key, upcoming)")
     code = code.replace("return jnp.where(done, start, new)", f"return jnp.where(done, start, new), {chosen}")
     assert len(found(code)) == count
+
+
+ALIKE = "\nclass Alike:\n    def reset(self, key):\n        return self.first\n"
+DRAWN = "\nclass Drawn:\n    def reset(self, key):\n        return jax.random.uniform(key)\n"
+HANDED_ON = "\nclass Around:\n    def reset(self, key):\n        return self.env.reset(key)\n"
+ABSTRACT = "\nclass Base:\n    def reset(self, key):\n        raise NotImplementedError\n"
+
+
+@pytest.mark.parametrize(
+    ("resets", "count"),
+    [
+        pytest.param(ALIKE, 0, id="all alike"),
+        pytest.param(ALIKE + HANDED_ON, 0, id="and one around others"),
+        pytest.param(ALIKE + DRAWN, 1, id="another draws"),
+        pytest.param(HANDED_ON, 1, id="of whatever is wrapped"),
+        pytest.param(ABSTRACT, 1, id="left to those derived"),
+        pytest.param(ALIKE.replace("(self, key)", "(self)"), 1, id="no key at all"),
+        pytest.param(ALIKE.replace("self.first", "State(self.first, key=key)"), 1, id="a key that the state keeps"),
+    ],
+)
+def test_starts_that_ask_their_key_nothing_are_all_the_same(resets: str, count: int) -> None:
+    assert len(found(CODE + resets)) == count

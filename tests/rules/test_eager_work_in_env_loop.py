@@ -1,0 +1,66 @@
+"""eager-work-in-env-loop: what is little beside the acting, and steps that somebody takes the time of."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionlint.source.judging import check_text
+from fusionlint.source.scope import Scope
+
+LOOP = """
+import time
+import jax, jax.numpy as jnp
+from agents import actor, make_policy, network
+
+@jax.jit
+def compiled(obs, key):
+    return jnp.tanh(jnp.clip(jnp.exp(jnp.sqrt(obs)), -1.0, 1.0)) + jax.random.normal(key)
+
+def by_operations(obs, key):
+    seen = jnp.concatenate([jnp.asarray(obs), jnp.ones(2)])
+    return jnp.clip(jnp.tanh(seen), -1.0, 1.0)
+
+def by_network(obs, key):
+    return network.apply(actor.params, obs)
+
+def made_anew(obs, key):
+    return make_policy(actor.params)(obs, key)[0]
+
+def by_compiled(obs, key):
+    return compiled(jnp.asarray(obs), key)
+
+def play(env, obs, key, act):
+    for _ in range(1000):
+        key, sub = jax.random.split(key)
+        action = act(obs, sub)
+        obs, reward, done, _ = env.step(action)
+"""
+
+
+def found(code: str) -> int:
+    return len(check_text(code.encode(), "m.py", Scope(("eager-work-in-env-loop",))))
+
+
+@pytest.mark.parametrize(("act", "count"), [
+    ("act", 1), ("compiled", 1), ("by_compiled", 1), ("by_operations", 0), ("by_network", 0), ("made_anew", 0),
+])  # fmt: skip
+def test_a_split_is_little_beside_an_acting_that_is_not_compiled(act: str, count: int) -> None:
+    assert found(LOOP.replace("act(obs", f"{act}(obs")) == count
+
+
+@pytest.mark.parametrize(("act", "count"), [("compiled", 1), ("by_operations", 0)])
+def test_the_acting_may_stand_in_the_call_of_the_step(act: str, count: int) -> None:
+    code = LOOP.replace("        action = act(obs, sub)\n", "").replace("step(action)", f"step({act}(obs, sub))")
+    assert found(code) == count
+
+
+@pytest.mark.parametrize(("act", "count"), [("compiled", 1), ("by_operations", 0)])
+def test_the_acting_may_return_more_than_the_action(act: str, count: int) -> None:
+    assert found(LOOP.replace("action = act(", f"action, *more = {act}(")) == count
+
+
+@pytest.mark.parametrize(("line", "count"), [
+    ("started = time.time()", 0), ("time.sleep(0.05)", 0), ("if done: time.sleep(0.05)", 1), ("count = 3", 1),
+])  # fmt: skip
+def test_steps_that_are_timed_are_meant_to_be_seen_one_by_one(line: str, count: int) -> None:
+    assert found(LOOP + f"        {line}\n") == count
