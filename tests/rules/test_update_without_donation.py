@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from fusionlint.finding import Finding
+from fusionlint.source.check import check_files
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -1352,3 +1354,49 @@ def test_a_step_is_called_through_a_partial_that_binds_arguments_by_name() -> No
         "each call makes a new `params` and `opt_state` beside the old, which nobody reads again"
     ]
     assert not findings(PARTIAL.format(bound="params"))
+
+
+FILLED = """
+import jax, optax
+
+class Particles:
+    def __init__(self, batched, optimizer):
+        self.batched, self.optimizer, self.params = batched, optimizer, {}
+        FILL
+        self.opt_state = optimizer.init(self.params)
+
+class Fitted(Particles):
+    @functools.partial(jax.jit, static_argnums=0)
+    def _step(self, opt_state, params, batch):
+        grads = jax.grad(lambda params: (params["net"] @ batch).sum())(params)
+        updates, opt_state = self.optimizer.update(grads, opt_state, params)
+        return opt_state, optax.apply_updates(params, updates)
+
+    def fit(self, batches):
+        for batch in batches:
+            self.opt_state, self.params = self._step(self.opt_state, self.params, batch)
+"""
+OF_A_FIELD = ('self.params.update({"net": self.batched.weights})', 'self.params["net"] = self.batched.weights')
+OF_A_CALL = ('self.params.update({"net": batched.init()})', 'self.params["net"] = batched.init()', "pass")
+
+
+@pytest.mark.parametrize(
+    ("fill", "what"),
+    [
+        *((fill, "`self.opt_state`") for fill in OF_A_FIELD),
+        *((f, "`self.opt_state` and `self.params`") for f in OF_A_CALL),
+    ],
+)
+def test_what_another_object_gave_and_holds_is_not_donated(fill: str, what: str) -> None:
+    (finding,) = findings("import functools\n" + FILLED.replace("FILL", fill))
+    assert finding.message.startswith(f"each call makes a new {what} beside")
+
+
+@pytest.mark.parametrize(("fill", "count"), [(OF_A_CALL[0], 1), ("pass", 2)])
+def test_what_a_class_of_another_file_puts_into_a_state_is_unknown(fill: str, count: int, tmp_path: Path) -> None:
+    base, rest = FILLED.replace("FILL", fill).split("class Fitted")
+    (tmp_path / "base.py").write_text(base)
+    code = "import functools, jax, optax\nfrom base import Particles\n\nclass Fitted" + rest
+    (tmp_path / "fitted.py").write_text(code)
+    (finding,) = check_files(sorted(tmp_path.glob("*.py")), Scope(("update-without-donation",))).findings
+    assert finding.message.count("`self.") == count

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.patterns.code.at import is_none
+from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.donation.parts import gives_back
 from fusionlint.patterns.runs.from_callers import handed_by_callers
@@ -34,7 +35,9 @@ def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Sou
     else:
         owner = source.facts.class_around(source.scope(call))
         fields = [field for each in _classes(owner, source) for field in source.fields_called(name, each)]
-        if any(_is_written_with_a_field(field, source) for field in fields):
+        if any(_is_written_with_a_field(field, source) or _is_filled_with_a_field(field, source) for field in fields):
+            return True
+        if _is_filled_elsewhere(name, owner, source):
             return True
         places = iter(fields)
     return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
@@ -64,6 +67,36 @@ def _is_written_with_a_field(field: cst.CSTNode, source: Source) -> bool:
         return stored is not None and dotted(stored).startswith("self.")
     others = [target for use in source.uses(stored) if (target := _field_given(use.node, source)) is not None]
     return any(dotted(target) != dotted(field) for target in others)
+
+
+def _is_filled_with_a_field(field: cst.CSTNode, source: Source) -> bool:
+    """`self.params["net"] = self.net.weights`, or `self.params.update({"net": self.net.weights})`: the other holds that
+    array, too."""
+    match above := source.parent(field):
+        case cst.Subscript(value=whole) if whole is field:
+            return _is_field(assigned(above, source))
+        case cst.Attribute(value=whole, attr=cst.Name("update")) if whole is field:
+            call = call_of(above, source)
+            given = [part for arg in call.args for part in _parts(arg.value)] if call is not None else []
+            return any(map(_is_field, given))
+    return False
+
+
+def _parts(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    return [part.value for part in value.elements] if isinstance(value, cst.Dict) else [value]
+
+
+def _is_field(value: cst.BaseExpression | None) -> bool:
+    return value is not None and dotted(value).startswith("self.")
+
+
+def _is_filled_elsewhere(name: str, owner: str, source: Source) -> bool:
+    """Whether a class of another file that this one is derived from puts more into it, `self.params.update(...)`:
+    what, and who else holds that, is not seen here."""
+    project, methods = source.project, source.project.methods()
+    bases = [each for each in project.lineage(Place(source.path, owner)) if each.path != source.path] if owner else []
+    within = (call for base in bases for method in methods.get(base, ()) for _, call in project.calls_within(method))
+    return any(call.value.callee is not None and call.value.callee.name == f"{name}.update" for call in within)
 
 
 def _field_given(value: cst.CSTNode, source: Source) -> cst.Attribute | None:
