@@ -311,3 +311,41 @@ def test_a_row_is_put_in_as_it_is_and_where_there_may_be_no_other(put: str, row:
     for rows in (0, 3) if put == "first" else (3,):
         x = np.arange(rows * 2, dtype=np.int32).reshape(rows, 2)
         assert_same(code, after, x, np.float32(1.5))
+
+
+LEVELS = """
+import jax, jax.numpy as jnp
+SIZE = 5
+
+def first(x: jnp.ndarray) -> jnp.ndarray:
+    cells = jnp.array([[1, 2], [2, 1], [2, 2]])
+    grid = jnp.zeros((SIZE, SIZE, 11))
+    posx, posy = (1, 1)
+    grid = grid.at[posx, posy, 0].set(1.0 * (x[0] > 3))
+    grid = grid.at[cells[0, 0], cells[0, 1], 1].add(1)
+    grid = grid.at[cells[1, 0], cells[1, 1], 2].add(1)
+    return grid
+
+class Game:
+    def __init__(self):
+        self._reset = jax.jit(jax.vmap(first))
+        self._step = jax.jit(jax.vmap(lambda state, x: state + first(x)))
+
+    def reset(self, x):
+        return self._reset(x)
+
+    def step(self, state, x):
+        return self._step(state, x)
+
+def run(x):
+    return first(x)
+"""
+
+
+@pytest.mark.parametrize("sizes", ["SIZE, SIZE, 11", "5, 5, 11", "SIZE, SIZE, SIZE"])
+def test_places_along_axes_whose_lengths_are_written_out_are_counted_by_a_name_for_each(sizes: str) -> None:
+    code = LEVELS.replace("SIZE, SIZE, 11", sizes)
+    after = fixed("chained-at-set", code)
+    assert after.count("= jnp.arange(") == 3
+    assert_same(code, after, jnp.full(5, 4.0))
+    assert_same(code, after, jnp.zeros(5))

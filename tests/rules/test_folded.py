@@ -204,6 +204,16 @@ def observed(x, n):
     rows = rows.at[2].set(2.0)
     return rows * x
 """
+LEVEL = """
+def level(x, i):
+    cells = jnp.array([[1, 2], [2, 1]])
+    grid = jnp.zeros((5, 5, 11))
+    px, py = (1, 1)
+    grid = grid.at[px, py, 0].set(1)
+    grid = grid.at[cells[0, 0], cells[0, 1], 1].add(1)
+    grid = grid.at[cells[1, 0], cells[1, 1], 2].add(1)
+    return grid * x
+"""
 ONE = "    w = w.at[:, cells.NONE, cells.ROOT].set(0)\n"
 TWO = """\
     if n > 3:
@@ -241,6 +251,8 @@ CASES = {
     "a row of settings": (("chained-at-set",), SCALES, ("(1, 1, int(", "(2, 2, int("), 1),
     "what an object is set up with": (("chained-at-set",), EQUILIBRIUM, ("hover(self)", "hover(self, x)"), 1),
     "what is stacked, but of no list": (("chained-at-set",), FILLED, ("jnp.array([1.0, 2.0])", "jnp.stack(rows)"), 1),
+    "cells that are written out": (("chained-at-set",), LEVEL, ("[2, 1]])", "[2, 1]]) + i"), 1),
+    "cells that are asked for": (("chained-at-set",), LEVEL, (("[0, 0]", "[1, 0]"), ("[i, 0]", "[i, 1]")), 1),
     "of a shape that is given": (("chained-at-set",), SHAPES, (".set(3.0)", ".set(x)"), 1),
 }  # fmt: skip
 

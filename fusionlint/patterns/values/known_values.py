@@ -220,15 +220,17 @@ class Reader(NamedTuple):
         return False
 
     def _is_known_element(self, part: cst.Subscript, depth: int) -> bool:
-        """`x.shape[0]`, `config.widths[1]`, `n[None]`, what is looked up in a table of those; of a wide reader
-        `self.params["mass"]`."""
+        """`x.shape[0]`, `config.widths[1]`, `n[None]`, what is looked up in a table of those, `cells[0, 1]` of an array
+        that is written out; of a wide reader `self.params["mass"]`."""
         match part:
             case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
                 return True
             case cst.Subscript(value=inner, slice=slices) if all(map(takes_all, elements(slices))):
                 return self.is_known(inner, depth)
-            case cst.Subscript(value=cst.Name() as table):
-                return self._is_table(table, depth)
+            case cst.Subscript(value=cst.Name() as table, slice=slices):
+                return self._is_table(table, depth) or (
+                    self._is_written_out(table) and all(self.is_known(each, depth - 1) for each in elements(slices))
+                )
             case cst.Subscript(
                 value=cst.Attribute(value=cst.Name("self"), attr=cst.Name("params" | "_params")),
                 slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))],
@@ -301,6 +303,13 @@ class Reader(NamedTuple):
         if is_found or self.source.calls(call, "len", "int", "float"):
             return True
         return self.source.calls(call, "max", "min") and all(self.is_known(arg.value, depth - 1) for arg in call.args)
+
+    def _is_written_out(self, array: cst.Name) -> bool:
+        """`jnp.array([[0, 1], [2, 3]])`, by its name."""
+        match self.source.value(array):
+            case cst.Call(args=[cst.Arg(value=given), *_]) as made:
+                return self.source.calls(made, *TO_ARRAY) and is_literal(given)
+        return False
 
     def _is_table(self, table: cst.Name, depth: int) -> bool:
         """Whether what is looked up is known, whatever by: `{name: i for i, name in enumerate(names)}`,

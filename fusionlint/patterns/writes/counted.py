@@ -7,7 +7,7 @@ with a name for that, and the line; where no line can stand, as they were.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
 
@@ -33,15 +33,16 @@ def counted_once(
         re.sub(rf"(?<=[( ]){re.escape(source.code(other))}\.shape(?=[,\[])", f"{source.code(array)}.shape", edit.text)
         for other, edit in zip(arrays, edits, strict=True)
     ]
-    counted = sorted({found for text in texts for found in _COUNTED.findall(text)}, key=_axis_in)
+    axes = _axes_in({found for text in texts for found in _COUNTED.findall(text)})
+    counted = sorted(axes, key=lambda code: (axes[code], code))
     counts = [sum(text.count(code) for text in texts) for code in counted]
     if first is None or not isinstance(array, cst.Name | cst.Attribute) or max(counts, default=0) < 2:
         yield from edits
         return
     block, called = source.parent(first), dotted(array).replace(".", "_")
-    names = [free_name(f"{called}_{what}", first, source) for what in _called([*map(_axis_in, counted)])]
+    names = [free_name(f"{called}_{what}", first, source) for what in _called([axes[code] for code in counted])]
     is_around = block is not None and all(block in source.ancestors(write.call) for write in writes)
-    if not is_around or not _is_the_same_there(array, first, source):
+    if not is_around or not _is_the_same_there(array, first, source) or len({*names}) < len(names):
         yield from edits
         return
     lines = [f"{name} = {code}" for name, code in zip(names, counted, strict=True)]
@@ -52,9 +53,13 @@ def counted_once(
     yield from lines_beside(first, source, before=lines) or ()  # line_of has seen that they can stand there
 
 
-def _axis_in(code: str) -> int:
-    """The axis along which such code counts places: 1 of `jnp.arange(x.shape[1])`, of `jnp.indices(x.shape)[1]`."""
-    return int((re.findall(r"\[(-?\d+)\]", code) or ["0"])[-1])
+def _axes_in(codes: Collection[str]) -> dict[str, int]:
+    """The axis along which each such code counts places: 1 of `jnp.arange(x.shape[1])`, of `jnp.indices(x.shape)[1]`;
+    where a length is written out, `jnp.arange(3)[:, None]`, by how many axes are behind it."""
+    said = {code: int(told[-1]) for code in codes if (told := re.findall(r"\[(-?\d+)\]", code))}
+    behind = {code: code.count("None") for code in codes}
+    last = max((max(said.get(code, 0), 0) + count for code, count in behind.items()), default=0)
+    return {code: said.get(code, last - behind[code]) for code in codes}
 
 
 def _called(axes: Sequence[int]) -> Sequence[str]:
