@@ -175,8 +175,8 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
             return
     if not _are_cut_in_a_trace(arrays, node, source):
         return
-    if any(source.calls(source.meant(array), _ARANGE) for array in arrays):
-        return  # told of as indices
+    if any(source.calls(source.meant(array), _ARANGE) for array in arrays) or _is_taken_apart(node, source):
+        return  # told of as indices; or no stack is left once XLA has simplified it
     own = {name.value for name in names_read(loop.target)}
     is_work = not isinstance(made, cst.Name) and any(name.value in own for name in names_read(made))
     if not is_work or not all((source.name_called(call) or "").startswith(_OF_ARRAYS) for call in calls(made)):
@@ -189,6 +189,14 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
         edits=_all_at_once(node, loop, made, at_once, source),
         pair=_ROWS,
     )
+
+
+def _is_taken_apart(join: cst.Call, source: Source) -> bool:
+    """`a, b, c = jnp.stack([...])`: each row is what was made for it, measured no less by a vmap."""
+    match source.parent(join):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple())]):
+            return True
+    return False
 
 
 def _all_at_once(

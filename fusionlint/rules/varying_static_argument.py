@@ -57,13 +57,13 @@ def compiled_for_every_value(node: cst.Call, source: Source) -> Iterator[Finding
 
 
 def _is_asked_for(name: str, function: cst.Name, source: Source) -> bool:
-    """Whether Python goes by the argument in the function, `if i == 0`, or takes with it what is in a list or a dict:
-    it is static on purpose."""
+    """Whether Python goes by the argument in the function, `if i == 0`, takes with it what is in a list or a dict, or
+    makes so many axes, `x.reshape((dim,) * i)`: it is static on purpose."""
     defined = source.binder(function)
     parts = list(inside(defined.body)) if isinstance(defined, cst.FunctionDef) else []
     tests = (part.test for part in parts if isinstance(part, cst.If | cst.IfExp | cst.While))
     return any(read.value == name for test in tests for read in names_read(test)) or any(
-        _takes_with(part, name, source) for part in parts
+        _takes_with(part, name, source) or _makes_as_many(part, name) for part in parts
     )
 
 
@@ -74,6 +74,16 @@ def _takes_with(part: cst.CSTNode, name: str, source: Source) -> bool:
             value=cst.Name() as held, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(index)))]
         ):
             return index == name and kind(held, source) != "array"
+    return False
+
+
+def _makes_as_many(part: cst.CSTNode, name: str) -> bool:
+    """`(dim,) * i`: no padding makes two shapes of other axes one."""
+    match part:
+        case cst.BinaryOperation(left=cst.Tuple() | cst.List(), operator=cst.Multiply(), right=count):
+            return any(read.value == name for read in names_read(count))
+        case cst.BinaryOperation(left=count, operator=cst.Multiply(), right=cst.Tuple() | cst.List()):
+            return any(read.value == name for read in names_read(count))
     return False
 
 

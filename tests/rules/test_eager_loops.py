@@ -154,6 +154,14 @@ def test_what_python_goes_by_is_static_on_purpose(asked: str, number: int) -> No
 
 
 @pytest.mark.parametrize(
+    ("made", "number"), [("(2,) * i", 0), ("i * [2]", 0), ("(i,)", 1), ("(2,) * len(x)", 1), ("(i * 2,)", 1)]
+)
+def test_a_number_of_axes_is_static_whatever_is_padded(made: str, number: int) -> None:
+    code = f"from functools import partial\n{STATIC.format(f'x = jnp.resize(x, {made})')}"
+    assert found("varying-static-argument", code) == number
+
+
+@pytest.mark.parametrize(
     ("body", "number"),
     [
         ("for x in batches:\n    n = jax.vmap(fns)(x)", 1),

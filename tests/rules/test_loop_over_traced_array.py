@@ -64,3 +64,8 @@ def test_host_code_goes_through_rows_as_it_likes() -> None:
         + "    out = []\n    for row in x:\n        out.append(jnp.sin(row))\n"
     )
     assert check_text(code.encode(), "m.py", Scope(("loop-over-traced-array",))) == ()
+
+
+@pytest.mark.parametrize(("names", "count"), [("a, b, c = ", 0), ("rows = ", 1)])
+def test_a_stack_that_is_taken_apart_again_is_none(names: str, count: int) -> None:
+    assert len(found(f"{names}jnp.stack([-row * jnp.sin(w) for row in x])")) == count

@@ -34,7 +34,9 @@ class Rolled(NamedTuple):
 
     def steps(self, source: Source) -> str:
         """The steps that are compiled together."""
-        return "each step is" if self.given is None else f"every {source.code(self.given)} steps are"
+        if self.given is None or constant(self.given) == 1:
+            return "each step is"
+        return f"every {source.code(self.given)} steps are"
 
     def edits(self, unroll: str, source: Source) -> tuple[Edit, ...]:
         jax = imported("jax", self.scan, source)
