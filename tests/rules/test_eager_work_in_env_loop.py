@@ -64,3 +64,44 @@ def test_the_acting_may_return_more_than_the_action(act: str, count: int) -> Non
 ])  # fmt: skip
 def test_steps_that_are_timed_are_meant_to_be_seen_one_by_one(line: str, count: int) -> None:
     assert found(LOOP + f"        {line}\n") == count
+
+
+HANDED = (
+    LOOP.partition("def play")[0]
+    + """
+def trained(env):
+    def policy(obs, key):
+        return network.apply(actor.params, obs)
+
+    return WHAT, actor.params
+
+def fetched(env):
+    return compiled, actor.params
+
+class Rollouts:
+    def train(self, env):
+        def policy(obs, key):
+            return network.apply(actor.params, obs)
+
+        return policy, env
+
+    def play(self, env, obs, key, *, act):
+        for _ in range(1000):
+            key, sub = jax.random.split(key)
+            obs, reward, done, _ = env.step(act(obs, sub))
+
+    def run(self, env, obs, key):
+        policy, params = MADE
+        self.play(env, obs, key, act=policy)
+"""
+)
+
+
+@pytest.mark.parametrize(("made", "what", "count"), [
+    ("self.train(env)", "policy", 0), ("trained(env)", "policy", 0), ("trained(env)", "compiled", 1),
+    ("fetched(env)", "policy", 1), ("by_network, env", "policy", 0), ("load(env)", "policy", 1),
+])  # fmt: skip
+def test_what_a_rollout_is_handed_to_act_by_is_looked_up(made: str, what: str, count: int) -> None:
+    code = HANDED.replace("MADE", made).replace("WHAT", what)
+    assert found(code) == count
+    assert found(code.replace("*, act", "act").replace("act=policy", "policy")) == count

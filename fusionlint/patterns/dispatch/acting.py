@@ -1,8 +1,8 @@
 """Whether what chooses an action is itself a row of operations that are dispatched one by one.
 
 In: an action that a loop hands to an environment, `env.step(action)`, and the loop. Where the function that chooses it
-is seen, not compiled, and works with jax, it dispatches many times what stands beside it, and there is no compiled
-function yet that could do that as well.
+is seen, by its name or as what the callers of a rollout hand it, not compiled, and works with jax, it dispatches many
+times what stands beside it, and there is no compiled function yet that could do that as well.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.functions import definitions, parameters, returns_of
+from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.patterns.dispatch.jit import is_jitted, value
 from fusionlint.patterns.loops.carry import Loop
+from fusionlint.patterns.runs.all_calls import calls_of_function
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
@@ -34,9 +38,39 @@ def is_chosen_by_operations(action: cst.BaseExpression, loop: Loop, source: Sour
     return any(
         _dispatches(place, source.project)
         for call in _behind(action, loop)
-        if not is_jitted(call.func, source)
-        for place in source.project.functions_behind(source.place(call.func), value(call.func), TRANSFORMS)
+        for each in (call.func, *_handed(call.func, source))
+        if not is_jitted(each, source)
+        for place in _functions(each, source)
     )
+
+
+def _functions(named: cst.BaseExpression, source: Source) -> Iterator[Place]:
+    return source.project.functions_behind(source.place(named), value(named), TRANSFORMS)
+
+
+def _handed(callee: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What those in this file who call the function around `callee` hand it for that, `rollout(policy=policy)`."""
+    parameter = source.parameter(callee) if isinstance(callee, cst.Name) else None
+    function = source.function(callee)
+    if parameter is None or not isinstance(function, cst.FunctionDef) or parameter not in parameters(function):
+        return
+    is_method = bool(source.facts.class_around(source.body_scope(function)))
+    places = {id(each): number - is_method for number, each in enumerate(function.params.params)}
+    for call in calls_of_function(function, source) or ():
+        given = argument(call, places.get(id(parameter), -1), parameter.name.value)
+        if given is not None:
+            yield given
+            yield from _returned(given, source)
+
+
+def _returned(given: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands at the place of `policy`, of `policy, params = train()`, in what a function of the file returns."""
+    match unpacked_at(source.written(given), source) if isinstance(given, cst.Name) else None:
+        case cst.Call(func=maker), number, count:
+            for function in definitions([*_functions(maker, source)], source):
+                for each in returns_of(function, source) if isinstance(function, cst.FunctionDef) else ():
+                    if isinstance(each.value, cst.Tuple) and len(each.value.elements) == count:
+                        yield each.value.elements[number].value
 
 
 def _behind(action: cst.BaseExpression, loop: Loop) -> Iterator[cst.Call]:
