@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from fusionlint.source.judging import check_text
@@ -105,3 +107,16 @@ def test_what_a_rollout_is_handed_to_act_by_is_looked_up(made: str, what: str, c
     code = HANDED.replace("MADE", made).replace("WHAT", what)
     assert found(code) == count
     assert found(code.replace("*, act", "act").replace("act=policy", "policy")) == count
+
+
+@pytest.mark.parametrize(("opened", "count"), [
+    ("VideoWriter(path)", 0), ("imageio.get_writer(path)", 0), ("open(path)", 1), ("SummaryWriter(path)", 1),
+    ("VideoReader(path)", 1),
+])  # fmt: skip
+@pytest.mark.parametrize("line", ["out.add(obs)", "if done: out.add(obs)"])
+def test_a_step_that_goes_into_a_film_takes_longer_than_its_operations(opened: str, count: int, line: str) -> None:
+    head, _, body = LOOP.partition("    for _")
+    loop = "    for _" + body + f"        {line}\n"
+    within = f"    with {opened} as out:\n" + textwrap.indent(loop, "    ")
+    head = head.replace("import time\n", "import imageio\n")
+    assert found(head + within) == found(f"{head}    out = {opened}\n{loop}") == (1 if "if" in line else count)

@@ -23,6 +23,7 @@ _FILMS = regex(r"animat|video|movie|(^|_)(gif|film)(_|$)", re.I)
 _PLOTS = regex(r"(^|_)plot|^(scatter|semilog[xy]|loglog|hist(2d)?|contourf?|quiver|fill_between)$")
 # Libraries that show in a window what they are handed, and copy it to the host for that.
 _VIEWERS = ("rerun.", "viser.", "meshcat.", "napari.", "pyvista.", "vedo.", "open3d.visualization.")
+_OF_FILMS = ("imageio.", "mediapy.", "skvideo.")
 _KEEPS = frozenset(("append", "extend"))
 
 
@@ -38,7 +39,7 @@ def is_drawn(loop: Loop, source: Source) -> bool:
 def is_filmed(loop: Loop, source: Source) -> bool:
     """Whether every iteration draws, or collects what is drawn when the loop is over; a picture every so many
     iterations is none of that."""
-    if is_plotted(loop, source):
+    if is_plotted(loop, source) or _is_written_to_a_film(loop, source):
         return True
     draws = [call for call in _around(loop, source) if _is_called(call, _DRAWS)]
     made = _made_of(set(_collected(loop)), loop, source)
@@ -46,6 +47,28 @@ def is_filmed(loop: Loop, source: Source) -> bool:
         not is_gated(call, loop, source) if loop in source.ancestors(call) else not made.isdisjoint(read(call))
         for call in draws
     )
+
+
+def _is_written_to_a_film(loop: Loop, source: Source) -> bool:
+    """Whether every iteration adds to a film that is open, `with VideoWriter(path) as film:`."""
+    return any(
+        _opens_a_film(_made_by(call.func.value, source), source) and not is_gated(call, loop, source)
+        for call in calls(loop.body)
+        if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name)
+    )
+
+
+def _made_by(name: cst.Name, source: Source) -> cst.CSTNode | None:
+    above = source.parent(written) if (written := source.written(name)) is not None else None
+    item = source.parent(above) if above is not None else None
+    return item.item if isinstance(item, cst.WithItem) else source.value(name)
+
+
+def _opens_a_film(made: cst.CSTNode | None, source: Source) -> bool:
+    match made:
+        case cst.Call(func=opened) if dotted(opened).lower().endswith("writer"):
+            return _is_called(made, _FILMS) or (source.qualified_name(opened) or "").startswith(_OF_FILMS)
+    return False
 
 
 def is_shown_each_time(loop: Loop, source: Source) -> bool:
