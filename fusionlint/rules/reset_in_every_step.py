@@ -81,6 +81,8 @@ def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if is_for_a_picture(source.project, source.place(node)) or _is_nobodys(reset, source):
         return
+    if begin_alike(source.project):
+        return
     yield _finding(node, reset, source)
 
 
