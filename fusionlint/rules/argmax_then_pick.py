@@ -18,7 +18,7 @@ from fusionlint.patterns.compiled.found_and_picked import is_picked
 from fusionlint.patterns.operations.picked import Pick, picks, taken_off
 from fusionlint.patterns.runs.beside_scans import is_given_by_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
+from fusionlint.patterns.runs.often import is_called_as_once
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -54,7 +54,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
         return
     sure = (pick for pick in picks(node, along, source) if pick.is_sure and not (is_kept and pick.is_kept))
     found = [pick for pick in sure if is_unchanged_between(array, pick.array, source)]
-    if not found or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+    if not found or is_concrete(node, source):
         return
     if is_called_as_once(last_name(source.place(node).scope)) or _is_given_by_a_loop(array, source):
         return

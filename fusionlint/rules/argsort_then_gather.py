@@ -20,7 +20,6 @@ from fusionlint.patterns.compiled.readers import gathers_all, is_order_alone
 from fusionlint.patterns.operations.picked import Pick, picks
 from fusionlint.patterns.operations.sort import Sorted, is_beside_a_decomposition, is_of_eigenvalues, sorted_call
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.factors import axes_of
@@ -222,7 +221,7 @@ def _is_nothing(node: cst.Call, sort: Sorted, source: Source) -> bool:
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
         return True
     place = source.place(node)
-    if is_for_a_picture(source.project, place) or is_asked_for_by_pictures(source.project, place):
+    if is_asked_for_by_pictures(source.project, place):
         return True
     return _is_a_list_by_default(sort.array, source)
 

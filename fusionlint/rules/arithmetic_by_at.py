@@ -14,7 +14,6 @@ from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.compiled.known_places import is_of_a_part
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.kinds import kind
@@ -65,8 +64,6 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     if is_only_written(root(write), source) or is_of_numpy(root(write), source):
         return
     if is_concrete(node, source) or is_taken_to_the_host(node, source):
-        return
-    if is_for_a_picture(source.project, source.place(node)):
         return
     is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
     if is_by_ones and (is_fused or _is_in_steps(write)):

@@ -14,7 +14,6 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.elementwise import atoms, is_worked_on, operands
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_loop
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.axis import compared
@@ -73,7 +72,7 @@ def columns_joined_again(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_concrete(node, source) or is_of_numpy(seen[0].read.value, source) or is_taken_to_the_host(node, source):
         return
-    if is_for_a_picture(source.project, source.place(node)) or _is_of_a_layer(seen[0], source):
+    if _is_of_a_layer(seen[0], source):
         return
     yield source.finding(
         node,

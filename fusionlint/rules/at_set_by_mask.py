@@ -13,7 +13,6 @@ from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_fres
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.known_places import is_set_at_known_places
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import Reader
 from fusionlint.patterns.values.masks import is_mask
@@ -51,7 +50,7 @@ def written_through_a_mask(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if source.context(node) != "traced" and not _is_constant(mask, write, source):
         return
-    if _is_folded(write, source) or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+    if _is_folded(write, source) or is_concrete(node, source):
         return
     if _is_all_that_is_done(write, source):
         return

@@ -15,7 +15,6 @@ from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
@@ -63,7 +62,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if is_only_written(root(writes[0]), source) or is_for_numpy(node, source):
         return
-    if is_for_a_picture(source.project, source.place(node)) or is_made_for_a_loop(node, source):
+    if is_made_for_a_loop(node, source):
         return
     if is_beside_a_solver(node, source):
         return
@@ -94,8 +93,6 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     if all(is_folded([write], source) for write in found.writes):
         return
     if is_made_by_heavy_work(node, source) or are_made_by_heavy_work(found.writes, source):
-        return
-    if is_for_a_picture(source.project, source.place(node)):
         return
     # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)

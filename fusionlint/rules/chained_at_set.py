@@ -26,10 +26,8 @@ from fusionlint.patterns.runs.alternatives import is_asked_for
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.dropped_results import is_dropped
-from fusionlint.patterns.runs.environments import is_for_a_reset_of_bodies
 from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
 from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.writes.advice import ELEMENTS, FUSED, advice
@@ -75,6 +73,7 @@ from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
 from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
+from fusionlint.source.environments import is_for_a_reset_of_bodies
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -160,7 +159,6 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     if (
         is_ragged(found, node, source)
         or is_in_order(found, node, source)
-        or is_for_a_picture(source.project, source.place(node))
         or is_asked_for_by_pictures(source.project, source.place(node))
     ):
         return
@@ -275,7 +273,7 @@ def _is_told_elsewhere(writes: list[Write], source: Source) -> bool:
 def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
     """Whether what is around them, or what is made of them, takes so long that nobody minds the writes."""
     last = writes[-1].call
-    if is_for_a_picture(source.project, source.place(last)) or is_beside_more(writes, source):
+    if is_beside_more(writes, source):
         return True
     if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
         return True

@@ -28,12 +28,12 @@ from fusionlint.patterns.operations.orders import (
     sizes_of,
 )
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import under_loop, under_vmap
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.lengths import are_equal
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

@@ -13,9 +13,7 @@ from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, insid
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.mapped import differs
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.writes.carried import is_carried_array
@@ -31,6 +29,7 @@ from fusionlint.patterns.writes.chosen import (
 )
 from fusionlint.patterns.writes.into_new import is_one, may_be_one
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _LONG = 30
 @rule.source("Call", calls=WRITES)
 def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of two or more such choices on one array. By a cond only where a vmap makes a choice of it."""
-    write = _write(node, source)
+    write = at_write(node)
     last = chosen(write, source) if write is not None else None
     if last is None or not is_last_choice(last, source):
         return
@@ -75,7 +74,7 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
 @rule.source("Call", calls=WRITES)
 def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The last of several choices that differ in what stands at one place."""
-    write = _write(node, source)
+    write = at_write(node)
     choices = choices_of_one_place(write, source) if write is not None else []
     if write is None or not choices or is_concrete(node, source):
         return
@@ -93,7 +92,7 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
 def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first side of a choice between two writes of one array, at places that only the run knows: under a vmap each
     is a scatter. One that is known is a choice of elements to XLA."""
-    write = _write(node, source)
+    write = at_write(node)
     both = both_written(write, source) if write is not None else None
     if both is None or is_concrete(node, source):
         return
@@ -124,7 +123,7 @@ def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.source("Call", calls=WRITES)
 def chosen_alone(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A single write to a place that only the run knows, there or not, of code that a vmap makes a scatter of."""
-    write = _write(node, source)
+    write = at_write(node)
     one = chosen(write, source) if write is not None else None
     if write is None or one is None or one.is_cond or is_concrete(node, source):
         return
@@ -177,12 +176,6 @@ def _is_of_one_place(write: Write, source: Source) -> bool:
     places = [part for part in write.index if not reader.is_known(part, DEPTH)]
     are_one = _is_of_places(write) and all(may_be_one(part, source) for part in write.index)
     return are_one and any(is_one(part, source) or differs(part, source) for part in places)
-
-
-def _write(node: cst.Call, source: Source) -> Write | None:
-    """The write that a call is, in code whose speed matters."""
-    write = at_write(node)
-    return None if is_for_a_picture(source.project, source.place(node)) else write
 
 
 def _is_of_places(write: Write) -> bool:

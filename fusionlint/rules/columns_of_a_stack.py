@@ -29,11 +29,11 @@ from fusionlint.patterns.loops.laps import Input, inputs, is_next, outputs
 from fusionlint.patterns.loops.turns import WHILE
 from fusionlint.patterns.operations.columns import columns, fit
 from fusionlint.patterns.operations.join import JOINS, axis, builds_array, lists_parts, parts
-from fusionlint.patterns.runs.environments import is_in_environment
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import LOOPS
 from fusionlint.rule import Rule
+from fusionlint.source.environments import is_in_environment
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.traced import reached_from

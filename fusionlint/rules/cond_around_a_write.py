@@ -32,12 +32,11 @@ from fusionlint.patterns.compiled.copied_by_branch import copied_by_a_branch
 from fusionlint.patterns.compiled.readers import value_of
 from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, is_small, loop_bodies
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_loop, under_vmap
 from fusionlint.patterns.values.predicates import is_of_python
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmi
 def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Finding]:
     """One branch writes, the other does nothing, and a loop runs this step by step."""
     found = conditional(node, source)
-    if found is None or is_for_a_picture(source.project, source.place(node)):
+    if found is None:
         return
     if is_static_test(found, source) or is_of_python(found.test, source):
         return

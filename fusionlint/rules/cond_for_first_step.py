@@ -9,10 +9,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
 from fusionlint.patterns.branches.first_step import asks_for_first_step
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_small
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 

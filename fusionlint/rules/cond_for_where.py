@@ -38,14 +38,13 @@ from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import conditionals_at, hands_on, is_choice_of_arrays
 from fusionlint.patterns.compiled.words import line_of
 from fusionlint.patterns.runs.alternatives import said_above
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.mapped_methods import in_a_mapped_method
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.transformations import in_an_update
 from fusionlint.patterns.runs.under import VMAPS, under_loop, under_map, under_vmap
 from fusionlint.patterns.values.predicates import depends_on_input, is_of_a_static_self, is_of_python
 from fusionlint.patterns.writes.heavy import is_beside_a_network
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.names import JIT
 from fusionlint.source.tree import Source
 
@@ -114,7 +113,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_there = not (is_seen or is_update or is_number) and chooses_what_is_there(found, source)
     if not is_seen and not (is_update or is_number or is_there):
         return
-    if is_for_a_picture(source.project, source.place(node)) or _is_mapped(found, source) or _is_weighed(node, source):
+    if _is_mapped(found, source) or _is_weighed(node, source):
         return
     if _is_for_nobody(found, source) or _is_of_factors(found, source):
         return

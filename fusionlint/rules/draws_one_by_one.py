@@ -18,11 +18,11 @@ from fusionlint.patterns.compiled.draws import drawn_line_by_line
 from fusionlint.patterns.operations.choice import is_drawn_once
 from fusionlint.patterns.operations.one_draw import DRAWS, Draw, dtype_of, one_draw
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment, is_stepped
 from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.runs.under import under_loop
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment, is_stepped
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.scattered import puts_most_behind, scatters_at
 from fusionlint.patterns.loops.stacked_rows import is_stacked_by_a_scan
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.rule import Rule
@@ -45,7 +44,7 @@ def put_in_by_scatters(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_fresh(array, source) and is_literal(values):
         return  # XLA computes it while it compiles
-    if is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+    if is_concrete(node, source):
         return
     if is_stacked_by_a_scan(array, source):
         return  # of so many steps two kernels more are not seen

@@ -14,7 +14,6 @@ from fusionlint.patterns.code.calls import as_argument, keyword
 from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import is_few, statements_of
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING
@@ -51,7 +50,7 @@ def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterat
     arange = source.value(loop.iter) if isinstance(loop.iter, cst.Name) else loop.iter
     if not isinstance(arange, cst.Call) or not source.calls(arange, _ARANGE) or not isinstance(loop.target, cst.Name):
         return
-    if is_for_a_picture(source.project, source.place(loop)) or is_few(arange, source):
+    if is_few(arange, source):
         return
     reads = source.reads(loop.target)
     is_said = any(source.nearest(read, cst.FormattedStringExpression) for read in reads)  # as no traced value can be
@@ -141,7 +140,7 @@ def _working_in_loops(source: Source) -> Iterator[str]:
 def rows_gone_through(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The same work on every row of an array, or of several, put in a list or added up: no turn needs another."""
     arrays = _gone_through(loop.iter, source)
-    if not _are_cut_in_a_trace(arrays, loop, source):
+    if not _are_long(arrays, source):
         return
     is_sum = _is_of_turns_apart(loop, source)
     if is_sum is None:
@@ -173,7 +172,7 @@ def rows_in_a_comprehension(node: cst.Call, source: Source) -> Iterator[Finding]
             arrays = _gone_through(loop.iter, source) if not loop.ifs and loop.inner_for_in is None else ()
         case _:
             return
-    if not _are_cut_in_a_trace(arrays, node, source):
+    if not _are_long(arrays, source):
         return
     if any(source.calls(source.meant(array), _ARANGE) for array in arrays) or _is_taken_apart(node, source):
         return  # told of as indices; or no stack is left once XLA has simplified it
@@ -223,11 +222,9 @@ def _all_at_once(
     return (*jax.edits, source.replace(node, text))
 
 
-def _are_cut_in_a_trace(arrays: Sequence[cst.Name], node: cst.CSTNode, source: Source) -> bool:
-    """Whether what is gone through at `node` are arrays of more than a few rows, in traced code."""
-    if not arrays or is_for_a_picture(source.project, source.place(node)):
-        return False
-    return all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays)
+def _are_long(arrays: Sequence[cst.Name], source: Source) -> bool:
+    """Whether what is gone through are arrays of more than a few rows."""
+    return bool(arrays) and all(kind(array, source) == "array" and not _is_short(array, source) for array in arrays)
 
 
 def _at_all(made: cst.BaseExpression, own: set[str], arrays: Sequence[cst.Name], source: Source) -> str | None:

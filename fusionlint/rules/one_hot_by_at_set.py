@@ -24,9 +24,7 @@ from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.mapped import counts_elements
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
@@ -37,6 +35,7 @@ from fusionlint.patterns.writes.heavy import is_made_for_a_loop, is_read_by_a_lo
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -124,7 +123,7 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
     places = [part for part in write.index if not _is_known(part)]
     if not all(may_be_one(part, source) for part in places) or not any(is_one(part, source) for part in places):
         return []
-    return [] if is_for_a_picture(source.project, source.place(node)) else [_of_one(write, source)]
+    return [_of_one(write, source)]
 
 
 def _of_each(write: Write, what: str, instead: str, pair: int, source: Source, edits: tuple[Edit, ...] = ()) -> Finding:

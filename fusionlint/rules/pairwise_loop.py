@@ -13,7 +13,6 @@ from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.runs.concrete import asks_for_values
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.host_code import only_asks
@@ -131,8 +130,6 @@ def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding
 def _is_of_a_program(loop: cst.For, source: Source) -> bool:
     """Whether the loop is of a trace, or of a library's function that asks for values, and of no picture."""
     place = source.place(loop)
-    if is_for_a_picture(source.project, place):
-        return False
     function = source.function(loop)
     is_eager = isinstance(function, cst.FunctionDef) and asks_for_values(function, source)
     return source.is_traced(loop) or (is_eager and only_asks(source.project, place))

@@ -10,7 +10,6 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_traces import is_for_traces
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.patterns.writes.chain import is_only_written, root
 from fusionlint.patterns.writes.loop import recurrent
@@ -25,7 +24,7 @@ rule = Rule(__name__, harm="fusion")
 def rows_of_rows(node: cst.For, source: Source) -> Iterator[Finding]:
     """All that a turn reads of the array is the row beside the one that it writes."""
     found = recurrent(node, source) if is_for_traces(node, source) else None
-    if found is None or is_concrete(node, source) or is_for_a_picture(source.project, source.place(node)):
+    if found is None or is_concrete(node, source):
         return
     arrays = [root(write) for write in found.writes]
     if any(is_only_written(array, source) or is_of_numpy(array, source) for array in arrays):

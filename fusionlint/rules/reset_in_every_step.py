@@ -13,7 +13,6 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.runs.alike_starts import RESETS, begin_alike
 from fusionlint.patterns.runs.mapped_methods import names_mapped
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.names import TREE_MAPS
@@ -56,7 +55,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
     function = source.function(node)
     if not _is_reset(node) or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
         return
-    if is_for_a_picture(source.project, source.place(node)) or begin_alike(source.project):
+    if begin_alike(source.project):
         return
     if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source) or _is_given_its_own(node, source):
         return
@@ -79,7 +78,7 @@ def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Fin
     reset = next((one for one in resets if one is not None), None)
     if reset is None or all(resets) or not _is_mapped(function, source):
         return
-    if is_for_a_picture(source.project, source.place(node)) or _is_nobodys(reset, source):
+    if _is_nobodys(reset, source):
         return
     if begin_alike(source.project):
         return

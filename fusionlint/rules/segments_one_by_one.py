@@ -15,7 +15,7 @@ from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
 from fusionlint.patterns.loops.turns import writes_kernels
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture
+from fusionlint.patterns.runs.often import is_called_as_once
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
@@ -48,7 +48,7 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not source.calls(node, *_REDUCTIONS) or not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp):
         return
     counted = _counted(loop, source)
-    if counted is None or writes_kernels(source) or is_for_a_picture(source.project, source.place(node)):
+    if counted is None or writes_kernels(source):
         return
     counter, classes = counted
     picked = _picked(node, counter, loop, source)

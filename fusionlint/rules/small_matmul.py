@@ -17,10 +17,10 @@ from fusionlint.patterns.compiled.small_products import is_small_product
 from fusionlint.patterns.operations.choice import listed
 from fusionlint.patterns.operations.one_hot import factors
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.matrices import TRANSPOSES, small_matrix
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.facts import NOTHING, Value
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle

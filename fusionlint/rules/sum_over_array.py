@@ -15,12 +15,13 @@ from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.mapped_rows import is_mappable
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.gated import is_known_early
-from fusionlint.patterns.runs.often import is_for_a_picture, runs_often
+from fusionlint.patterns.runs.often import runs_often
 from fusionlint.patterns.values.how_many import how_many
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
 from fusionlint.source.host_code import only_asks
+from fusionlint.source.pictures import is_for_a_picture
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
@@ -93,8 +94,6 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
             return
         array = loop.iter
     if kind(array, source) != "array" or _is_short(array, source) or is_concrete(node, source):
-        return
-    if is_for_a_picture(source.project, source.place(node)):
         return
     text, edits = _reduced(node, array, comprehension, source)
     if comprehension is None:

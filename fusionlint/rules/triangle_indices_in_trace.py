@@ -17,7 +17,7 @@ from fusionlint.patterns.compiled.readers import value_of, writer_of
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.made_once import is_for_hosts_alone
-from fusionlint.patterns.runs.often import is_called_as_once, is_for_a_picture, is_memoized
+from fusionlint.patterns.runs.often import is_called_as_once, is_memoized
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
@@ -56,7 +56,7 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if is_for_hosts_alone(source.project, source.contexts, place):
         return
-    if is_for_a_picture(source.project, place) or _is_looked_into(node, source) or _is_handed_over(node, source):
+    if _is_looked_into(node, source) or _is_handed_over(node, source):
         return
     given = brief(", ".join(source.code(arg).rstrip(", ") for arg in node.args), _LONG)
     yield source.finding(

@@ -22,7 +22,6 @@ from fusionlint.patterns.operations.along_axis import (
 )
 from fusionlint.patterns.operations.windows import Window, gathered
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.patterns.runs.under import is_mapped_at_the_top, is_mapped_in_host_code
 from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.writes.beside import is_chosen
@@ -75,7 +74,7 @@ _WINDOW, _PIECE, _ROWS, _SERIES, _CARRIED = range(5)
 def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Where the window lies is a mapped number, or of an environment's state."""
     name = source.qualified_name(node.func)
-    if name not in _STARTS or is_for_a_picture(source.project, source.place(node)):
+    if name not in _STARTS:
         return
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
@@ -90,7 +89,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
 def window_along_an_axis(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The same by `dynamic_slice_in_dim` and its like."""
     name = source.qualified_name(node.func)
-    if name not in ALONG_AXIS or is_for_a_picture(source.project, source.place(node)):
+    if name not in ALONG_AXIS:
         return
     if (
         not moves_for_each(node, name, source)
@@ -109,8 +108,6 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(lax.dynamic_slice)`."""
     handed = argument(node, 0, "fun")
     name = source.qualified_name(handed) if isinstance(handed, cst.Name | cst.Attribute) else None
-    if is_for_a_picture(source.project, source.place(node)):
-        return
     if name in _STARTS and is_mapped_by(node, _STARTS[name][0], source):
         yield from _finding(node, name, source)
     elif name in ALONG_AXIS and is_mapped_for_each(node, name, source):

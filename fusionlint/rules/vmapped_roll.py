@@ -13,7 +13,6 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_of_constants
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -31,8 +30,6 @@ _AXES = regex(r"(^|_)(axes|dims)$")
 @rule.source("Call", calls=(_ROLL,))
 def roll_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """All of an array, or several of its axes, by a mapped number or one of an environment's state."""
-    if is_for_a_picture(source.project, source.place(node)):
-        return
     shift, axis = argument(node, 1, "shift"), argument(node, 2, "axis")
     # Along one axis whole rows are moved, which is a gather on a TPU too, until they are large.
     if shift is None or not (axis is None or _is_several(axis)):
@@ -46,8 +43,6 @@ def mapped_itself(node: cst.Call, source: Source) -> Iterator[Finding]:
     """`vmap(jnp.roll)`, which makes one axis of all."""
     handed = argument(node, 0, "fun")
     if not isinstance(handed, cst.Name | cst.Attribute) or source.qualified_name(handed) != _ROLL:
-        return
-    if is_for_a_picture(source.project, source.place(node)):
         return
     if is_mapped_by(node, 1, source) and not is_of_constants(node, 2, source):
         yield _finding(node, source)

@@ -17,11 +17,11 @@ from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.loops.turns import WHILE, walk
 from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, spreads, tests_of
 from fusionlint.patterns.loops.wander import descends, follows, goes_on_from, halves, searches, walks
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.runs.often import is_for_a_picture, is_run_often
+from fusionlint.patterns.runs.often import is_run_often
 from fusionlint.patterns.runs.under import under_map, under_vmap
 from fusionlint.rule import Rule
+from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -45,8 +45,6 @@ _WHOLE = 8
 @rule.source("Call", calls=(WHILE,))
 def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The loop's turns are small, or each is a step of an episode, and its condition is more than a count."""
-    if is_for_a_picture(source.project, source.place(node)):
-        return
     bodies = bodies_of(node, source)
     functions = [behind_a_lambda(body, source) for body in definitions(bodies, source)]
     tests = tests_of(node, source)

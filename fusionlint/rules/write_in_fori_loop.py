@@ -15,7 +15,6 @@ from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.step_writes import LoneWrite, lone_writes
 from fusionlint.patterns.loops.steps_at_once import steps_at_once
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
-from fusionlint.patterns.runs.often import is_for_a_picture
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 
@@ -44,8 +43,6 @@ _FORI, _SCAN = "jax.lax.fori_loop", "jax.lax.scan"
 @rule.source("Call", calls=(_FORI, _SCAN))
 def written_step_by_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The body returns its carry with one place written, or added to, which depends on the step alone."""
-    if is_for_a_picture(source.project, source.place(node)):
-        return
     bodies = bodies_of(node, source)
     functions = definitions(bodies, source)
     if len(functions) != 1 or len(bodies) != 1 or not is_small(source.project, bodies[0]):

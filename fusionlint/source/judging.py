@@ -21,6 +21,7 @@ from fusionlint.source.deep import is_deep
 from fusionlint.source.for_nobody import is_for_nobody
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.off_tpu import is_off_tpu, without_tpu
+from fusionlint.source.pictures import is_for_a_picture
 from fusionlint.source.project import Project
 from fusionlint.source.read import read_bytes
 from fusionlint.source.scope import Scope, matters, speaking
@@ -131,12 +132,19 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
                 continue
             for node in sensor.asked_about(source):
                 for finding in sensor.check(node, source):
-                    if is_for_nobody(node, source) or _is_of_a_test(node, source) or is_left_over(node, source):
+                    if _is_passed_over(node, sensor, source):
                         break
                     whole = _complete(finding, rule, sensor, scope)
                     whole = without_tpu(whole) if is_off else whole
                     if whole.targets or not rule.page.measurements:
                         yield whole
+
+
+def _is_passed_over(node: cst.CSTNode, sensor: SourceSensor, source: Source) -> bool:
+    """Whether nobody minds the speed of the code at `node`, whatever a rule says of it."""
+    if sensor.where != "any" and is_for_a_picture(source.project, source.place(node)):
+        return True
+    return is_for_nobody(node, source) or _is_of_a_test(node, source) or is_left_over(node, source)
 
 
 def _complete(finding: Finding, rule: Rule, sensor: SourceSensor, scope: Scope) -> Finding:

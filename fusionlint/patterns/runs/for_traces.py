@@ -9,7 +9,7 @@ from itertools import chain
 
 import libcst as cst
 
-from fusionlint.patterns.runs.environments import in_environment
+from fusionlint.source.environments import in_environment
 from fusionlint.source.places import Place
 from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source

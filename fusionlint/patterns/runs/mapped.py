@@ -15,12 +15,12 @@ from fusionlint.patterns.code.at import ABOUT, TO_ARRAY
 from fusionlint.patterns.code.calls import argument, call_of, hides_some
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.patterns.code.unpacked import unpacked
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.annotations import annotated
 from fusionlint.patterns.values.handed_settings import handed_here
 from fusionlint.patterns.values.known_values import DEPTH, Reader
+from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 

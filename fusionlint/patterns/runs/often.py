@@ -10,7 +10,6 @@ from collections import Counter
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.runs.environments import is_observed
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name
@@ -91,22 +90,6 @@ def _only_methods(project: Project) -> frozenset[str]:
     """The names that one class of the project alone has a method of."""
     names = Counter(last_name(method.scope) for methods in project.methods().values() for method in methods)
     return frozenset(name for name, count in names.items() if count == 1)
-
-
-def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:
-    """Whether the function at `place` is called as what tests and pictures are, and nothing else is seen to call it:
-    an environment may well look at what it renders."""
-    if not is_idle(project, place) or is_observed(project, place):
-        return False
-    callers = project.callers(project.name_of(place)) if depth and not _only_shows(project, place) else ()
-    return all(is_for_a_picture(project, caller, depth - 1) for caller in callers if caller.scope)
-
-
-def _only_shows(project: Project, place: Place) -> bool:
-    """Whether a function hands out nothing and keeps nothing, `window.show_img(img)`: whoever calls it gets no picture
-    to go on with, as a step does that trains on what it renders."""
-    function, facts = project.function_at(place), project.files[place.path]
-    return function is not None and not function.returns and place.scope not in facts.has("kept in self")
 
 
 def is_memoized(project: Project, place: Place) -> bool:

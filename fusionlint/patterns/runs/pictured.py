@@ -6,7 +6,7 @@ In: the place of a function in a Project. What tests call says nothing: they cal
 from __future__ import annotations
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.runs.environments import is_observed
+from fusionlint.source.environments import is_observed
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
 from fusionlint.source.traced import is_idle

@@ -9,12 +9,12 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import names_read
-from fusionlint.patterns.runs.environments import in_environment
 from fusionlint.patterns.runs.loop_bodies import is_counted_body
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.into_new import is_one as is_called_one
 from fusionlint.patterns.writes.stands import is_one_place
+from fusionlint.source.environments import in_environment
 from fusionlint.source.facts import last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import lines_of

@@ -1,0 +1,30 @@
+"""Functions that are called as tests and pictures are, and nothing else is seen to call: under a trace too.
+
+In: the place of a function in a Project. An environment may well look at what it renders.
+"""
+
+from __future__ import annotations
+
+from fusionlint.source.environments import is_observed
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
+from fusionlint.source.traced import is_idle
+
+# A helper of a helper is seldom further away than this.
+_CALLERS = 3
+
+
+def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:
+    """Whether the function at `place` is called as what tests and pictures are, and nothing else is seen to call it:
+    an environment may well look at what it renders."""
+    if not is_idle(project, place) or is_observed(project, place):
+        return False
+    callers = project.callers(project.name_of(place)) if depth and not _only_shows(project, place) else ()
+    return all(is_for_a_picture(project, caller, depth - 1) for caller in callers if caller.scope)
+
+
+def _only_shows(project: Project, place: Place) -> bool:
+    """Whether a function hands out nothing and keeps nothing, `window.show_img(img)`: whoever calls it gets no picture
+    to go on with, as a step does that trains on what it renders."""
+    function, facts = project.function_at(place), project.files[place.path]
+    return function is not None and not function.returns and place.scope not in facts.has("kept in self")
