@@ -189,6 +189,18 @@ def test_what_nothing_names_is_dead_where_nobody_else_can_import_it(
     assert of_two_files(tmp_path, monkeypatch, code, other, packaging) == count
 
 
+def test_of_an_experiment_in_a_library_a_user_calls_the_methods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"setup.py": "", "p/__init__.py": "", "p/baselines/__init__.py": ""}
+    files |= {"p/baselines/one.py": HEAD + GAME.format(name="least"), "p/two.py": "from p.baselines.one import Game\n"}
+    for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
+
+
 @pytest.mark.parametrize(("users", "count"), [(4, 0), (5, 1)])
 def test_from_what_many_files_import_a_fork_may_use_what_nobody_here_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, users: int, count: int

@@ -193,9 +193,10 @@ def named_nowhere(project: Project) -> frozenset[Place]:
 
 @of_project
 def _kept_to_itself(project: Project) -> frozenset[Place]:
-    """The classes at the own level of such files."""
+    """The classes at the own level of such files, of what nobody can install: of others a user calls the methods."""
     project.log.asked.add((EVERYWHERE, NAMED))
-    return frozenset(Place(path, scope) for path in _among_others(project) for scope in project.files[path].classes)
+    files = (project.files[path] for path in _among_others(project))
+    return frozenset(Place(one.path, scope) for one in files if not one.is_for_others for scope in one.classes)
 
 
 def _among_others(project: Project) -> Iterator[str]:
