@@ -4,11 +4,12 @@
 
 A line of these files is a finding that somebody read at its place: repo, commit, path, line, rule, why, and the
 verdict: "act" on it, "agree" but it is small, or "wrong". FOLDER holds a checkout of each repository at its commit,
-called by the last part of its name. Prints by file what was said of all that was read (what it was drawn from stands
-in rounds.json beside the files), and by rule, for the checkouts that are there, what was said and what of it is still
-found, in all and without what assumes how its code runs (as with --only-seen): since rules are mended by what was read,
-only the first says how right `check` was on code that nobody had looked at. Of a place that was read more than once the
-last verdict counts for what is still found. What is missing is named. `--page` writes the tables.
+called by the last part of its name (OWNER+NAME where two share that). Prints by file what was said of all that was read
+(what it was drawn from stands in rounds.json beside the files), and by rule, for the checkouts that are there, what was
+said and what of it is still found, in all and without what assumes how its code runs (as with --only-seen): since rules
+are mended by what was read, only the first says how right `check` was on code that nobody had looked at. Of a place
+that was read more than once the last verdict counts for what is still found. What is missing is named. `--page` writes
+the tables.
 Exit status 2 where no checkout is there, or `check` fails.
 """
 
@@ -110,8 +111,12 @@ def read(path: Path) -> list[Read]:
 
 
 def checkouts(repos: Collection[str], folder: Path) -> dict[str, Path]:
-    """Where each repository lies in `folder`, of those there; the others are named, and without any it ends."""
-    there = {repo: at for repo in sorted(repos) if (at := folder / repo.rpartition("/")[2]).is_dir()}
+    """Where each repository lies in `folder`, of those there; the others are named, and without any it ends. Of two
+    with one name each lies in OWNER+NAME."""
+    sharing = Counter(repo.rpartition("/")[2] for repo in repos)
+    names = {repo: repo.rpartition("/")[2] for repo in sorted(repos)}
+    places = {repo: folder / (name if sharing[name] == 1 else repo.replace("/", "+")) for repo, name in names.items()}
+    there = {repo: at for repo, at in places.items() if at.is_dir()}
     if len(there) < len(repos):
         print(f"not in {folder}: {', '.join(repo for repo in sorted(repos) if repo not in there)}", file=sys.stderr)
     if not there:
