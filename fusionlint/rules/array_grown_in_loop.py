@@ -18,6 +18,7 @@ from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.grown_cache import goes_back, hands_a_cache_round, is_held_before
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.made_once import is_method_for_constructors
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS
 from fusionlint.source.tree import Source
@@ -42,7 +43,7 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
     # An object joins what its few parts have, once.
     if isinstance(node, cst.For) and (
-        is_few(node.iter, source) or _is_by_few_names(node.iter, source) or source.scope(node).endswith(CONSTRUCTORS)
+        is_few(node.iter, source) or _is_by_few_names(node.iter, source) or _is_of_a_constructor(node, source)
     ):
         return
     for call in inside(node.body):
@@ -51,6 +52,11 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
             if found is not None:
                 yield found
                 return
+
+
+def _is_of_a_constructor(node: cst.For, source: Source) -> bool:
+    place = source.place(node)
+    return place.scope.endswith(CONSTRUCTORS) or is_method_for_constructors(source.project, place)
 
 
 def _name_grown(call: cst.Call, loop: cst.For | cst.While, source: Source) -> Finding | None:

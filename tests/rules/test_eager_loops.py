@@ -343,3 +343,29 @@ for seed in range(1000):
     states.append(jax.vmap({mapped})(jax.random.split(jax.random.PRNGKey(seed), 64)))
 """
     assert len(check_text(code.encode(), "m.py", Scope(("eager-control-flow",)))) == count
+
+
+HELPED = """
+import jax.numpy as jnp
+
+class Likelihood:
+    def __init__(self, spectra, path):
+        self.path = path
+        self.bins = self.helpers(spectra)
+
+    def helpers(self, spectra):
+        self.data = open(self.path).read()
+        bins = jnp.zeros(0)
+        for spectrum in spectra:
+            bins = jnp.concatenate([bins, jnp.tanh(spectrum)])
+        return bins
+
+    def logp(self, spectra):
+        return {}
+"""
+
+
+@pytest.mark.parametrize(("more", "number"), [("self.bins", 0), ("self.helpers(spectra)", 1)])
+def test_what_constructors_alone_have_made_is_made_once(more: str, number: int) -> None:
+    found = check_text(HELPED.format(more).encode(), "m.py", Scope(("array-grown-in-loop",)))
+    assert len(found) == number
