@@ -87,6 +87,15 @@ def test_what_another_file_calls_is_not_dead(tmp_path: Path, monkeypatch: pytest
     assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
 
 
+def found_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> int:
+    """How much is found in a project of these files."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    return len(check_files([Path(name) for name in files if name.endswith(".py")], ONLY).findings)
+
+
 LEAST_OF = "def least(d):\n    return d[jnp.argmin(d)]\n"
 OTHER = "from p.experiments.least import most\n"
 
@@ -110,13 +119,14 @@ OTHER = "from p.experiments.least import most\n"
 def test_of_an_experiment_a_function_that_nothing_names_is_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, other: str, count: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("setup.py").write_text("")
-    files = {"p/__init__.py": "", "p/experiments/__init__.py": "", path: HEAD + code, "p/other.py": other}
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text)
-    assert len(check_files([Path(name) for name in files], ONLY).findings) == count
+    files = {
+        "setup.py": "",
+        "p/__init__.py": "",
+        "p/experiments/__init__.py": "",
+        path: HEAD + code,
+        "p/other.py": other,
+    }
+    assert found_in(tmp_path, monkeypatch, files) == count
 
 
 @pytest.mark.parametrize(
@@ -165,14 +175,9 @@ GAME = """class Game:
 
 def of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, other: str, packaging: str | None) -> int:
     """How much is found in one file, from which another imports."""
-    monkeypatch.chdir(tmp_path)
-    if packaging is not None:
-        Path(packaging).write_text("")
-    files = {"p/__init__.py": "", "p/one.py": HEAD + code, "p/two.py": other}
-    for name, text in files.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text)
-    return len(check_files([Path(name) for name in files], ONLY).findings)
+    files = {packaging: ""} if packaging is not None else {}
+    files |= {"p/__init__.py": "", "p/one.py": HEAD + code, "p/two.py": other}
+    return found_in(tmp_path, monkeypatch, files)
 
 
 @pytest.mark.parametrize(("packaging", "count"), [(None, 0), ("pyproject.toml", 1), ("setup.py", 1), ("setup.cfg", 0)])
@@ -192,26 +197,18 @@ def test_what_nothing_names_is_dead_where_nobody_else_can_import_it(
 def test_of_an_experiment_in_a_library_a_user_calls_the_methods(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     files = {"setup.py": "", "p/__init__.py": "", "p/baselines/__init__.py": ""}
     files |= {"p/baselines/one.py": HEAD + GAME.format(name="least"), "p/two.py": "from p.baselines.one import Game\n"}
-    for name, text in files.items():
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(text)
-    assert len(check_files([Path(name) for name in files], ONLY).findings) == 1
+    assert found_in(tmp_path, monkeypatch, files) == 1
 
 
 @pytest.mark.parametrize(("users", "count"), [(4, 0), (5, 1)])
 def test_from_what_many_files_import_a_fork_may_use_what_nobody_here_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, users: int, count: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     files = {"p/__init__.py": "", "p/one.py": HEAD + LEAST_OF}
     files |= {f"p/user{number}.py": "from p.one import most\n" for number in range(users)}
-    for name, text in files.items():
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(text)
-    assert len(check_files([Path(name) for name in files], ONLY).findings) == count
+    assert found_in(tmp_path, monkeypatch, files) == count
 
 
 @pytest.mark.parametrize(
