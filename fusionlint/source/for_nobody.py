@@ -203,14 +203,12 @@ def _among_others(project: Project) -> Iterator[str]:
     """The files from which a few others import by name, of experiments and of projects that nobody can install: who
     uses them is seen here. What many import from is a library, from which a fork may use what nobody here does."""
     raws = [facts.raw for facts in project.files.values()]
-    named = {*named_as_parts(project), *map(last_name, imported(project))}
-    modules = {last_name(target.rpartition(".")[0]) for target in imported(project)} | named
     users = Counter(module for raw in raws for module in _imported_from(raw))
     whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
     for path, facts in project.files.items():
         is_seen = not facts.is_for_others or _OF_EXPERIMENTS.search(facts.inside)
         module = last_name(facts.module)
-        if is_seen and module in modules - whole and users[module] < _MANY:
+        if is_seen and module not in whole and 0 < users[module] < _MANY:
             yield path
 
 

@@ -17,10 +17,16 @@ _CALLERS = 3
 def is_for_a_picture(project: Project, place: Place, depth: int = _CALLERS) -> bool:
     """Whether the function at `place` is called as what tests and pictures are, and nothing else is seen to call it:
     an environment may well look at what it renders."""
-    if not is_idle(project, place) or is_observed(project, place):
+    if not is_idle(project, place) or is_observed(project, place) or _draws_numbers(project, place):
         return False
     callers = project.callers(project.name_of(place)) if depth and not _only_shows(project, place) else ()
     return all(is_for_a_picture(project, caller, depth - 1) for caller in callers if caller.scope)
+
+
+def _draws_numbers(project: Project, place: Place) -> bool:
+    """Whether what is called `draw` draws numbers, `def draw(carry, _)`, and no picture."""
+    names = (project.callee(where, call.value) for where, call in project.calls_within(place))
+    return any(name is not None and name.startswith("jax.random.") for name in names)
 
 
 def _only_shows(project: Project, place: Place) -> bool:

@@ -61,3 +61,22 @@ def filled(table, rows):
     return loops.while_loop(lambda state: state[0] < 8, step, (0, table), kind="lax")
 """
     assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count
+
+
+KEPT = """
+import jax
+
+def keep(table, row):
+    {first}
+    return table
+
+def filled(table, rows):
+    step = lambda table, row: (jax.lax.cond(row[0] > 0, lambda t, r: t.at[0].set(r), keep, table, row), None)
+    return jax.lax.scan(step, table, rows)[0]
+"""
+
+
+@pytest.mark.parametrize(("first", "count"), [("del row", 1), ("'Keeps it.'", 1), ("table = 2 * table", 0)])
+def test_what_a_branch_does_not_need_it_may_let_go(first: str, count: int) -> None:
+    code = KEPT.format(first=first)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count

@@ -365,7 +365,7 @@ CASES = {
     "a list among settings": ("default-searchsorted", STEPS, ('kw.get("times", [])', "x.times")),
     "an array cut by a mask": ("default-searchsorted", MASKED, ("total[held]", "jnp.where(held, total, 0)")),
     "a layer that is another": ("layer-loop", FROZEN, ("i == self.frozen", "self.frozen")),
-    "a first state": ("blocks-by-at-set", FIRST_STATE, ("return self._pose(key)", "return key")),
+    "a first state": ("blocks-by-at-set", FIRST_STATE, ("def reset", "def observe")),
     "first rows of a loop": ("chained-at-set", FIRST_ROWS, ("- 2 * (i - 1) * H[i - 2]), H)", "- 2), -H)")),
     "settings": ("blocks-by-at-set", SETTINGS, ("self._config.noise.level", "self.state.level")),
     "places that are counted": ("columns-by-at-set", PLACES, ("jnp.arange(height)", "jnp.sin(heights)")),
