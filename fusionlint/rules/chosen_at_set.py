@@ -41,6 +41,8 @@ rule = Rule(__name__, harm="fusion")
 # The page's pairs: writes to several places, all to one, one of two, and one alone.
 _PLACES, _ONE_PLACE, _BOTH, _ALONE = range(4)
 _LONG = 30
+# What needs no brackets beside an `&`.
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
 @rule.source("Call", calls=WRITES)
@@ -138,7 +140,7 @@ def chosen_alone(node: cst.Call, source: Source) -> Iterator[Finding]:
             f"`{array}` is copied and written at one place, only for all of it to be chosen or not",
             write=_of_the_value(array, place_of(write, source), jnp)
             if is_carried_array(one.array, source)
-            else _compared(write, array, source),
+            else _compared(one, array, source),
             pair=_ALONE,
         )
 
@@ -159,15 +161,22 @@ def _of_the_value(array: str, place: str, jnp: str) -> str:
     return f"{array}.at[{place}].set(value), once, with the choices made of the value alone: {chosen}"
 
 
-def _compared(write: Write, array: str, source: Source) -> str:
+def _compared(one: Chosen, array: str, source: Source) -> str:
     """`jnp.where(p & (jnp.arange(n) == i), new, x)`."""
-    jnp, new = source.alias("jax.numpy") or "jnp", "new" if write.method == "set" else "changed"
+    jnp, write = source.alias("jax.numpy") or "jnp", one.write
+    new = brief(source.code(write.value), _LONG, "new") if write.method == "set" and write.value else "changed"
     places = (brief(source.code(part), _LONG, f"place{axis}") for axis, part in enumerate(write.index))
     here = [f"({jnp}.arange(«n») == {place})" for place in places]
-    shaped = (
-        "each comparison along its own axis" if len(here) > 1 else "of rows with an axis more behind the comparison's"
-    )
-    return f"{jnp}.where(p & {' & '.join(here)}, {new}, {array}), {shaped}"
+    along = "each comparison along its own axis" if len(here) > 1 else "of rows the comparison takes an axis more"
+    return f"{jnp}.where({_condition(one, source)} & {' & '.join(here)}, {new}, {array}), {along}"
+
+
+def _condition(one: Chosen, source: Source) -> str:
+    """What lets the write through, where it is short."""
+    test, written, _ = (arg.value for arg in one.choice.args)
+    text = brief(source.code(test), _LONG, "p")
+    shown = text if text == "p" or isinstance(test, _ATOMS) else f"({text})"
+    return shown if written is one.write.call else f"~{shown}"
 
 
 def _is_of_one_place(write: Write, source: Source) -> bool:

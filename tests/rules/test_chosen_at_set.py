@@ -105,7 +105,21 @@ def test_a_single_choice_is_said_to_be_compared_where_a_vmap_makes_a_scatter_of_
     )
     assert told(code.format("one")) == []
     (write,) = told(code.format("jax.vmap(one)"))
-    assert "jnp.where(p & (jnp.arange(n) == i), new, a)" in write
+    assert "jnp.where(p & (jnp.arange(n) == i), b, a)" in write
+
+
+@pytest.mark.parametrize(
+    ("choice", "compared"),
+    [
+        ("jnp.where(p > 0, x.at[i].set(v), x)", "jnp.where((p > 0) & (jnp.arange(n) == i), v, x)"),
+        ("jnp.where(p, x, x.at[i].set(v))", "jnp.where(~p & (jnp.arange(n) == i), v, x)"),
+        ("jax.lax.select(p == 1, x, x.at[i].add(v))", "jnp.where(~(p == 1) & (jnp.arange(n) == i), changed, x)"),
+        (f"jnp.where({'p + ' * 12}p, x.at[i].set(v), x)", "jnp.where(p & (jnp.arange(n) == i), v, x)"),
+    ],
+)
+def test_what_a_single_choice_asks_and_writes_is_said_with_it(choice: str, compared: str) -> None:
+    (write,) = told(f"@jax.vmap\ndef one(x, i, p, v):\n    return {choice}\n")
+    assert compared in write
 
 
 def test_a_single_choice_of_what_a_loop_carries_is_made_of_the_value() -> None:
