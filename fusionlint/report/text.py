@@ -26,6 +26,8 @@ _OF_PYTHON = ("compilations", "dispatches", "transfers")
 _INDENT = len(" = write: ")
 # 1163 launches that become 1162 are not what a rewrite is for.
 _WORTH_A_WORD = 1.05
+# Launches that are not half are not the point, where an eighth of the bytes is left.
+_TWICE, _MANY_TIMES = 2, 8
 
 
 def rows(findings: Iterable[Finding], output_format: str, width: int | None = None) -> Iterator[str]:
@@ -152,11 +154,17 @@ def _confirmation(told: Confirmation) -> str:
 
 def _telling(cells: list[Measurement]) -> Measurement | None:
     """The cell that says the most: of what Python does the count that differs most, else the first that differs by
-    more than a few in a hundred, else the bytes."""
+    more than a few in a hundred, or the bytes where they are many times as many and the launches not twice."""
     less = [m for m in cells if m.bad > m.good]
     if of_python := [m for m in less if m.quantity in _OF_PYTHON]:
-        return max(of_python, key=lambda m: m.bad / (m.good or 0.5))
-    return next((m for m in less if m.bad > _WORTH_A_WORD * m.good), less[0] if less else None)
+        return max(of_python, key=_gain)
+    first = next((m for m in less if m.bad > _WORTH_A_WORD * m.good), less[0] if less else None)
+    most = max(less, key=_gain, default=None)
+    return most if first and most and _gain(first) < _TWICE and _gain(most) >= _MANY_TIMES else first
+
+
+def _gain(cell: Measurement) -> float:
+    return cell.bad / (cell.good or 0.5)
 
 
 def _loss(cells: list[Measurement]) -> Measurement | None:
