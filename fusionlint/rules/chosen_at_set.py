@@ -41,8 +41,6 @@ rule = Rule(__name__, harm="fusion")
 # The page's pairs: writes to several places, all to one, one of two, and one alone.
 _PLACES, _ONE_PLACE, _BOTH, _ALONE = range(4)
 _LONG = 30
-# What needs no brackets beside an `&`.
-_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
 @rule.source("Call", calls=WRITES)
@@ -175,7 +173,8 @@ def _condition(one: Chosen, source: Source) -> str:
     """What lets the write through, where it is short."""
     test, written, _ = (arg.value for arg in one.choice.args)
     text = brief(source.code(test), _LONG, "p")
-    shown = text if text == "p" or isinstance(test, _ATOMS) else f"({text})"
+    is_atom = isinstance(test, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
+    shown = text if text == "p" or is_atom else f"({text})"  # beside an `&`
     return shown if written is one.write.call else f"~{shown}"
 
 
