@@ -59,7 +59,7 @@ _OF_KEYS = "let the compiled function that acts split its key itself, and return
 def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first operation of jax that a loop around `env.step(action)` dispatches in every iteration; told once."""
     loop = source.loop(node)
-    if not isinstance(loop, cst.For | cst.While) or not _steps(loop, source) or is_short(loop, source):
+    if not isinstance(loop, cst.For | cst.While) or not (steps := _steps(loop, source)) or is_short(loop, source):
         return
     if _FILMS.search(last_name(source.place(node).scope)):
         return
@@ -70,7 +70,7 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     work = [call for call in calls(loop.body) if _is_dispatched(call, loop, source)]
     if not work or work[0] is not node:
         return
-    if any(is_chosen_by_operations(step.args[0].value, loop, source) for step in _steps(loop, source)):
+    if any(is_chosen_by_operations(step.args[0].value, loop, source) for step in steps):
         return
     keys = [call for call in work if source.calls(call, *_KEYS)]
     parts = [_ARRAYS] * (len(keys) < len(work)) + [_OF_KEYS] * bool(keys)

@@ -9,7 +9,6 @@ In: a node of a Source that a rule speaks of. Out: whether its own speed is nobo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import libcst as cst
 
@@ -194,22 +193,26 @@ def named_nowhere(project: Project) -> frozenset[Place]:
 @of_project
 def _kept_to_itself(project: Project) -> frozenset[Place]:
     """The classes at the own level of such files, of what nobody can install: of others a user calls the methods."""
-    project.log.asked.add((EVERYWHERE, NAMED))
     files = (project.files[path] for path in _among_others(project))
     return frozenset(Place(one.path, scope) for one in files if not one.is_for_others for scope in one.classes)
 
 
-def _among_others(project: Project) -> Iterator[str]:
+@of_project
+def _among_others(project: Project) -> frozenset[str]:
     """The files from which a few others import by name, of experiments and of projects that nobody can install: who
     uses them is seen here. What many import from is a library, from which a fork may use what nobody here does."""
+    project.log.asked.add((EVERYWHERE, NAMED))
+    seen = {
+        path: last_name(facts.module)
+        for path, facts in project.files.items()
+        if not facts.is_for_others or _OF_EXPERIMENTS.search(facts.inside)
+    }
+    if not seen:
+        return frozenset()
     raws = [facts.raw for facts in project.files.values()]
     users = Counter(module for raw in raws for module in _imported_from(raw))
     whole = {last_name(to) for raw in raws for key, (_, to, _) in raw.bindings[""].items() if key.startswith("*")}
-    for path, facts in project.files.items():
-        is_seen = not facts.is_for_others or _OF_EXPERIMENTS.search(facts.inside)
-        module = last_name(facts.module)
-        if is_seen and module not in whole and 0 < users[module] < _MANY:
-            yield path
+    return frozenset(path for path, name in seen.items() if name not in whole and 0 < users[name] < _MANY)
 
 
 def _imported_from(raw: Raw) -> set[str]:
