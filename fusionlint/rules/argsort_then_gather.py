@@ -87,7 +87,7 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
     function = source.function(node)
     if sort is None or function is None or not isinstance(sort.axis, int) or _is_nothing(node, sort, source):
         return
-    calls = (part for part in inside(function.body) if isinstance(part, cst.Call) and source.calls(part, _ORDER))
+    calls = (part for part in inside(function.body, cst.Call) if source.calls(part, _ORDER))
     orders = ((call, sorted_call(call, source)) for call in calls if source.function(call) is function)
     same = [call for call, order in orders if order is not None and _is_of_the_same(sort, order, source)]
     if not same:
@@ -231,7 +231,7 @@ def _is_a_list_by_default(array: cst.BaseExpression, source: Source) -> bool:
     None else q`: who does, says as few."""
     match source.meant(array):
         case cst.IfExp(body=one, orelse=other):
-            made = [each for each in (one, other) if isinstance(each, cst.Call) and source.calls(each, *TO_JAX_ARRAY)]
+            made = [each for each in (one, other) if source.calls(each, *TO_JAX_ARRAY)]
             written = [argument(call, 0, "object") for call in made]
             return any(isinstance(each, cst.List) and is_literal(each) for each in written)
     return False

@@ -129,7 +129,7 @@ def _read(node: cst.BaseExpression, source: Source) -> Iterator[cst.Subscript]:
     if isinstance(node, cst.Subscript):
         yield node
     found = operands(node, source)
-    if found is None and isinstance(node, cst.Call) and source.calls(node, *_FILLS):
+    if found is None and source.calls(node, *_FILLS):
         # What else is brought to the shape of a part, `full_like(x[:1], new)`, is in its place, and no work on it.
         found = (arg.value for arg in node.args[:1]) if all(_is_said(arg.value) for arg in node.args[1:2]) else None
     for each in found or ():

@@ -46,8 +46,8 @@ def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
         is_few(node.iter, source) or _is_by_few_names(node.iter, source) or _is_of_a_constructor(node, source)
     ):
         return
-    for call in inside(node.body):
-        if isinstance(call, cst.Call) and source.loop(call) is node:
+    for call in inside(node.body, cst.Call):
+        if source.loop(call) is node:
             found = _field_grown(call, node, source) or _name_grown(call, node, source)
             if found is not None:
                 yield found
@@ -175,7 +175,7 @@ def _grown_field(call: cst.Call, loop: cst.For | cst.While, source: Source) -> s
         case _:
             return None
     name = dotted(field)
-    targets = (target for part in inside(loop.body) if isinstance(part, cst.Assign) for target in part.targets)
+    targets = (target for part in inside(loop.body, cst.Assign) for target in part.targets)
     stored = [target for target in targets if dotted(target.target) == name]
     is_gate = is_gated(call, loop, source)
     return name if name and dotted(before) == name and len(stored) == 1 and not is_gate else None
@@ -235,7 +235,7 @@ def _is_joined(read: cst.Name, source: Source) -> bool:
     if isinstance(argument, cst.Element):
         argument = source.parent(source.parent(argument) or argument)
     call = source.parent(argument) if isinstance(argument, cst.Arg) else None
-    return call is not None and source.calls(call, *_APPENDS, *_JOINS)
+    return source.calls(call, *_APPENDS, *_JOINS)
 
 
 def _is_on_host(node: cst.CSTNode, source: Source) -> bool:

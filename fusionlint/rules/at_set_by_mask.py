@@ -205,7 +205,7 @@ def _reads_there(value: cst.BaseExpression, write: Write, source: Source) -> boo
 def _looked_up(value: cst.BaseExpression, write: Write, source: Source) -> Iterator[cst.Subscript]:
     """What of a value is looked up where it is written."""
     place = [*map(source.code, write.index)]
-    subscripts = (part for part in inside(value) if isinstance(part, cst.Subscript))
+    subscripts = inside(value, cst.Subscript)
     return (part for part in subscripts if [source.code(s.slice) for s in part.slice] == place)
 
 

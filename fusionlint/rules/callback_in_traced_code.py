@@ -140,7 +140,7 @@ def _is_to_be_read(node: cst.CSTNode, source: Source) -> bool:
         return True
     if any(_TELLS.search(scope) for scope in place.scope.split(".")) or _measures_itself(place, source):
         return True
-    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(node, cst.FunctionDef)
     return any(_SAYS_SO.search(text) for function in around for text in _texts(function))
 
 

@@ -89,7 +89,7 @@ def _is_of_two(among: cst.BaseExpression, source: Source) -> bool:
     if values is not None:
         return len(values) == 2 and not any(isinstance(value, cst.List | cst.Tuple) for value in values)
     made = source.meant(among)
-    if not isinstance(made, cst.Call) or not source.calls(made, *RANGES):
+    if not source.calls(made, *RANGES):
         return constant(among) == 2
     first, last = argument(made, 0, "start"), argument(made, 1, "stop")
     match [constant(bound) for bound in (first, last) if bound is not None]:

@@ -124,7 +124,7 @@ def _is_mapped_over_keys(node: cst.Call, p: cst.BaseExpression, source: Source) 
     mapped = source.handed_to(function)
     own = {parameter.name.value for parameter in function.params.params}
     is_the_same = own.isdisjoint(name.value for name in names_read(p)) and listed(p, source) is None
-    return mapped is not None and source.calls(mapped, *VMAPS) and is_the_same
+    return source.calls(mapped, *VMAPS) and is_the_same
 
 
 class _Instead(TypedDict):

@@ -216,7 +216,7 @@ def _is_of_networks(node: cst.Call, source: Source) -> bool:
 def _counted(among: cst.BaseExpression, source: Source) -> cst.BaseExpression:
     """The n of `jnp.arange(n)` or `jnp.arange(0, n, 1)`, or of a name for it; else what is drawn from, as written."""
     value = source.meant(among)
-    if not isinstance(value, cst.Call) or not source.calls(value, "jax.numpy.arange"):
+    if not source.calls(value, "jax.numpy.arange"):
         return among
     match [arg.value for arg in value.args]:
         case [end] | [cst.Integer("0"), end] | [cst.Integer("0"), end, cst.Integer("1")]:

@@ -178,7 +178,7 @@ def _read_by_conditions(taken: Input, function: Function, source: Source) -> Ite
 def _stacks_of_its_value(node: cst.Call, source: Source) -> list[cst.Call]:
     """The stacks that one state is made of: two in `where(p, stack([a, b]), stack([b, a]))`."""
     value = worked_on(node, source)
-    calls = (call for call in inside(value) if isinstance(call, cst.Call) and source.qualified_name(call.func) in JOINS)
+    calls = (call for call in inside(value, cst.Call) if source.qualified_name(call.func) in JOINS)
     return [call for call in calls if worked_on(call, source) is value]
 
 

@@ -68,6 +68,5 @@ def _could_be_made_before(made: cst.Call, where: cst.CSTNode) -> bool:
 
 def _fields_written(loop: cst.For | cst.While) -> Iterator[cst.Attribute]:
     """The fields that the loop sets: `grid.points = n`."""
-    for node in inside(loop.body):
-        if isinstance(node, cst.Assign):
-            yield from (t.target for t in node.targets if isinstance(t.target, cst.Attribute))
+    for node in inside(loop.body, cst.Assign):
+        yield from (t.target for t in node.targets if isinstance(t.target, cst.Attribute))

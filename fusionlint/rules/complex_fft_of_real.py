@@ -162,8 +162,8 @@ def _halves(node: cst.CSTNode) -> bool:
 def _forward(node: cst.BaseExpression, source: Source) -> Iterator[cst.Call]:
     """The transforms that an expression is computed from."""
     for value in _behind(node, source):
-        for part in inside(value):
-            if isinstance(part, cst.Call) and source.calls(part, *_FORWARD):
+        for part in inside(value, cst.Call):
+            if source.calls(part, *_FORWARD):
                 yield part
 
 
@@ -171,7 +171,7 @@ def _is_shifted(spectrum: cst.BaseExpression, source: Source) -> bool:
     """Whether the spectrum, or a filter on it, is laid out with zero in the middle: of an even number of frequencies
     that is not seen to be even, so half of it may give another result."""
     parts = (part for value in _behind(spectrum, source) for part in inside(value))
-    return any(isinstance(part, cst.Call) and source.calls(part, *_SHIFTS) for part in parts)
+    return any(source.calls(part, *_SHIFTS) for part in parts)
 
 
 def _behind(node: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:

@@ -127,7 +127,7 @@ def buffer_in_and_out(barrier: Barrier, module: hlo.Module) -> str | None:
 def _is_given_the_buffer(node: cst.Call, source: Source) -> bool:
     """Whether the function around is compiled, and whoever calls it gives up what it writes to, `donate_argnums=0`:
     in each call the buffer stands where it is, but for the conditional."""
-    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(node, cst.FunctionDef)
     decorators = (each.decorator for function in around for each in function.decorators)
     keywords = (arg.keyword for made in decorators if isinstance(made, cst.Call) for arg in made.args)
     return any(each is not None and each.value in _DONATES for each in keywords)
@@ -215,7 +215,7 @@ def _goes_through_all(function: Function, source: Source) -> bool:
     """Whether a branch hands back what a map over all elements makes of what it wrote: no write of one place does."""
     if isinstance(function, cst.Lambda):
         return False
-    returned = (part.value for part in inside(function.body) if isinstance(part, cst.Return))
+    returned = (part.value for part in inside(function.body, cst.Return))
     values = (source.meant(value) for value in returned if value is not None)
     return any(isinstance(value, cst.Call) and source.calls(value.func, "jax.vmap") for value in values)
 

@@ -74,9 +74,9 @@ def update_now_and_then(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_handed_to_a_map(node: cst.Call, source: Source) -> bool:
     """Whether another method hands on the one around `node`, `partial(step, update=self.update)`, and maps what it
     makes of that: a population, each of whose conditionals is a choice."""
-    methods = [above.name.value for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    methods = [above.name.value for above in source.ancestors(node, cst.FunctionDef)]
     for call in source.calls_of(VMAPS):
-        around = [above for above in source.ancestors(call) if isinstance(above, cst.FunctionDef)]
+        around = [*source.ancestors(call, cst.FunctionDef)]
         for part in inside(around[-1]) if around and methods else ():
             match part:
                 case cst.Arg(value=cst.Attribute(value=cst.Name("self"), attr=cst.Name(name))) if name == methods[-1]:
@@ -87,7 +87,7 @@ def _is_handed_to_a_map(node: cst.Call, source: Source) -> bool:
 def _only_updates(function: Function, source: Source, depth: int) -> bool:
     """Whether all that a function does is `optimizer.update(gradient, state)`, itself or by a helper, and elementwise
     work around it."""
-    calls = [part for part in inside(function.body) if isinstance(part, cst.Call)]
+    calls = [*inside(function.body, cst.Call)]
     others = [call for call in calls if not _updates(call) and not _is_of_optax(call, source)]
     helpers = [function_named(call.func, source) for call in others if not is_cheap_call(call, source)]
     is_small = all(helper is not None and _only_updates(helper, source, depth - 1) for helper in helpers)
@@ -97,7 +97,7 @@ def _only_updates(function: Function, source: Source, depth: int) -> bool:
 def _applies(function: Function, source: Source, depth: int) -> bool:
     """Whether a function adds changes to parameters, itself or by a helper: what is called an update and does not may
     be a Hessian's."""
-    calls = [part for part in inside(function.body) if isinstance(part, cst.Call)] if depth else []
+    calls = [*inside(function.body, cst.Call)] if depth else []
     helpers = (function_named(call.func, source) for call in calls)
     return any(_adds(call, source) for call in calls) or any(
         helper is not None and _applies(helper, source, depth - 1) for helper in helpers
@@ -130,7 +130,7 @@ def _is_update(branch: Branch) -> bool:
 
 def _makes_zeros(branch: Branch) -> bool:
     """Whether all that a branch calls makes zeros, by a function of any library."""
-    calls = (part for part in inside(branch.function.body) if isinstance(part, cst.Call))
+    calls = inside(branch.function.body, cst.Call)
     return all(isinstance(c.func, cst.Attribute) and c.func.attr.value.endswith("zeros_like") for c in calls)
 
 

@@ -207,7 +207,7 @@ def _is_of_factors(found: Conditional, source: Source) -> bool:
     """Whether a branch hands on what a matrix is decomposed into: the copy of n x n numbers is nothing beside the n^3
     steps of that."""
     made = (source.meant(branch.result) for branch in found.branches)
-    return any(isinstance(each, cst.Call) and source.calls(each, *_FACTORS) for each in made)
+    return any(source.calls(each, *_FACTORS) for each in made)
 
 
 def _is_inside_another(node: cst.Call, source: Source) -> bool:

@@ -201,7 +201,7 @@ def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """`node` and what it is wrapped in: `jax.jit(jax.vmap(jnp.interp))`."""
     yield node
     around = source.handed_to(node)
-    if around is not None and source.calls(around, *_HANDS):
+    if source.calls(around, *_HANDS):
         yield from _wrapped(around, source)
 
 

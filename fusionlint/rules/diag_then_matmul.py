@@ -157,7 +157,7 @@ def _has_one_before(factor: cst.BaseExpression, product: Product, source: Source
         if part is factor:
             return False
         made = source.value(part) if isinstance(part, cst.Name) else part
-        if made is not None and source.calls(made, *DIAGONALS) and _product_of_any(part, source):
+        if source.calls(made, *DIAGONALS) and _product_of_any(part, source):
             return True
     return False
 
@@ -267,7 +267,7 @@ def _is_short(vector: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
 def _decomposed(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     """The matrix that `name` has the eigenvalues of: `values, vectors = jnp.linalg.eigh(matrix)`."""
     made = unpacked(source.written(name), source)
-    return argument(made, 0, "a") if isinstance(made, cst.Call) and source.calls(made, *_EIGENVALUES) else None
+    return argument(made, 0, "a") if source.calls(made, *_EIGENVALUES) else None
 
 
 def _is_known(vector: cst.BaseExpression, product: Product, source: Source) -> bool:

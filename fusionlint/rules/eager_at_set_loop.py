@@ -34,13 +34,13 @@ _EVENT = regex(r"(^|[._])events?([._]|$)")
 def _calls_what_it_goes_over(loop: cst.For) -> bool:
     """Whether the loop is over functions: they are few, and do more than a dispatch."""
     names = target_names(loop)
-    calls = (node.func for node in inside(loop.body) if isinstance(node, cst.Call))
+    calls = (node.func for node in inside(loop.body, cst.Call))
     return any(isinstance(called, cst.Name) and called.value in names for called in calls)
 
 
 def _is_of_epochs(loop: cst.For) -> bool:
     """Whether an iteration takes so long that a write is nothing beside it: an epoch."""
-    done = (dotted(node.func) for node in inside(loop.body) if isinstance(node, cst.Call))
+    done = (dotted(node.func) for node in inside(loop.body, cst.Call))
     return any(_EPOCH.search(name) for name in (*target_names(loop), *done))
 
 

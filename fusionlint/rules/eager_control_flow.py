@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import holds, inside
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.anew import is_of_another, made_anew, repeats
@@ -142,7 +142,7 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _finds_a_root(loop: Loop, source: Source) -> bool:
     """Whether it is Newton's method, `x - f(x) / slope(x)`, of a function that comes with each call: it needs a few
     turns, and a jit would be made anew each time (measured on a CPU: 37 ms as it is, 62 with a jit; 14 and 57)."""
-    ratios = (part for part in inside(loop.body) if isinstance(part, cst.BinaryOperation))
+    ratios = inside(loop.body, cst.BinaryOperation)
     return any(isinstance(one.operator, cst.Divide) and _is_slope_of_any(one.right, source) for one in ratios)
 
 
@@ -158,8 +158,8 @@ def _is_slope_of_any(divisor: cst.BaseExpression, source: Source) -> bool:
 def _keeps_in_a_part(place: Place, source: Source) -> bool:
     """Whether a method of this file stores what it makes in a part of its object, `self.optimizer.state = state`."""
     defined = source.definition(place.scope) if place.path == source.path else None
-    stored = (part for part in inside(defined) if isinstance(part, cst.AssignTarget)) if defined is not None else ()
-    targets = (name for part in stored for name in inside(part.target) if isinstance(name, cst.Attribute))
+    stored = inside(defined, cst.AssignTarget) if defined is not None else ()
+    targets = (name for part in stored for name in inside(part.target, cst.Attribute))
     return any(dotted(target).startswith("self.") for target in targets)
 
 
@@ -169,7 +169,7 @@ def _is_compiled_beside(call: cst.Call, loop: Loop, source: Source) -> bool:
     one device to another."""
     for above, below in ifs_around(loop, source):
         other = above.orelse if below is above.body else above.body
-        flows = (p for p in inside(other) if isinstance(p, cst.Call)) if other is not None else ()
+        flows = inside(other, cst.Call) if other is not None else ()
         flows = (flow for flow in flows if source.qualified_name(flow.func) in CONTROL_FLOW)
         if any(source.code(arg.value) == source.code(call.func) for flow in flows for arg in flow.args):
             return True
@@ -249,9 +249,7 @@ def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:
 def _catches_all(handler: cst.ExceptHandler) -> bool:
     """`except Exception: loss = jnp.inf`; not one that leaves the iteration or the loop."""
     is_broad = isinstance(handler.type, cst.Name) and handler.type.value == "Exception"
-    return is_broad and not any(
-        isinstance(part, cst.Continue | cst.Break | cst.Return) for part in inside(handler.body)
-    )
+    return is_broad and not holds(handler.body, cst.Continue, cst.Break, cst.Return)
 
 
 def _is_compiled(function: cst.BaseExpression, source: Source) -> bool:

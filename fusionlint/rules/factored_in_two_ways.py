@@ -35,8 +35,8 @@ _LONG = 40
 def factored_in_two_ways(body: Function, source: Source) -> Iterator[Finding]:
     """Two calls, neither in another branch than the other, that factor the matrix which one variable holds."""
     groups: dict[cst.Name, list[Factored]] = {}
-    for node in inside(body.body):
-        if isinstance(node, cst.Call) and source.function(node) is body and (found := factored(node, source)):
+    for node in inside(body.body, cst.Call):
+        if source.function(node) is body and (found := factored(node, source)):
             written = source.written(found.matrix) if isinstance(found.matrix, cst.Name) else None
             if written is not None:
                 groups.setdefault(written, []).append(found)

@@ -49,8 +49,8 @@ _DEPTH = 8
 def solved_several_times(body: Function, source: Source) -> Iterator[Finding]:
     """The solves of one function's own code, by the variables that their matrix is made of; each told once."""
     groups: dict[tuple[object, tuple[str, ...]], list[tuple[cst.Call, bool]]] = {}
-    for node in inside(body.body):
-        if isinstance(node, cst.Call) and source.calls(node, *SOLVES) and source.function(node) is body:
+    for node in inside(body.body, cst.Call):
+        if source.calls(node, *SOLVES) and source.function(node) is body:
             matrix, transposed = _matrix(node, source)
             if matrix is not None:
                 groups.setdefault((matrix, _options(node, source)), []).append((node, transposed))
@@ -62,8 +62,8 @@ def solved_several_times(body: Function, source: Source) -> Iterator[Finding]:
 def solved_by_factors_several_times(body: Function, source: Source) -> Iterator[Finding]:
     """The same, of what is factored already: by the factors, how they are used, and the loop."""
     groups: dict[tuple[object, ...], list[cst.Call]] = {}
-    for node in inside(body.body):
-        if isinstance(node, cst.Call) and source.calls(node, *_BY_FACTOR) and source.function(node) is body:
+    for node in inside(body.body, cst.Call):
+        if source.calls(node, *_BY_FACTOR) and source.function(node) is body:
             factors = argument(node, 0, "c_and_lower")
             written = _written_in(factors, source) if factors is not None else ()
             if factors is not None and written:
@@ -152,12 +152,7 @@ def factor_eliminated(barrier: Barrier, module: hlo.Module) -> str | None:
 
 
 def _by_a_factor(node: cst.CSTNode | None, source: Source) -> _ByFactor | None:
-    if (
-        not isinstance(node, cst.Call)
-        or not source.calls(node, *SOLVES)
-        or not has_only(node, 2)
-        or len(node.args) != 2
-    ):
+    if not source.calls(node, *SOLVES) or not has_only(node, 2) or len(node.args) != 2:
         return None
     factor, is_turned = _untransposed(node.args[0].value)
     side = side_of_factor(factor, source)

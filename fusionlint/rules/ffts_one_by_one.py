@@ -263,7 +263,7 @@ def _arrays(node: cst.BaseExpression, source: Source, depth: int) -> Iterator[st
     """The names of transforms that an expression is computed from element by element."""
     if isinstance(node, cst.Name) and depth:
         value = source.value(node)
-        if value is not None and source.calls(value, *_FFTS):
+        if source.calls(value, *_FFTS):
             yield node.value
         elif value is not None:
             yield from _arrays(value, source, depth - 1)

@@ -34,8 +34,8 @@ def first_gradient_before_the_loop(node: cst.Call, source: Source) -> Iterator[F
     again = {
         call.func.value
         for body in definitions(bodies_of(node, source), source)
-        for call in inside(body.body)
-        if isinstance(call, cst.Call) and isinstance(call.func, cst.Name)
+        for call in inside(body.body, cst.Call)
+        if isinstance(call.func, cst.Name)
     }
     for call in inside(function.body):
         match call:

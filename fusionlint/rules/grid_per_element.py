@@ -80,7 +80,7 @@ def _reduction(stack: cst.CSTNode, source: Source) -> str | None:
         case cst.Arg():
             call = source.parent(above)
             for method in _ONE_WRITE:
-                if call is not None and source.calls(call, f"jax.numpy.{method}"):
+                if source.calls(call, f"jax.numpy.{method}"):
                     assert isinstance(call, cst.Call)
                     is_whole = call.args[0] is above and _is_first_axis(argument(call, 1, "axis"))
                     return method if is_whole else None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.at import holds, inside, names_in
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_repeated, yields
@@ -185,7 +185,7 @@ def _evaluates_by_hand(loop: Loop, steps: list[cst.Call], source: Source) -> boo
 
 def _is_light(function: cst.FunctionDef, source: Source) -> bool:
     """Whether a function calls nothing of the project and maps nothing: a line of arithmetic."""
-    made = (part for part in inside(function.body) if isinstance(part, cst.Call))
+    made = inside(function.body, cst.Call)
     return not any(function_named(call.func, source) is not None or source.calls(call, *VMAPS) for call in made)
 
 
@@ -199,11 +199,8 @@ def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(table)))], value=kept):
                 if not names.isdisjoint(read(kept)):
                     tables.add(table)
-    ends = (part for part in inside(loop.body) if isinstance(part, cst.If))
-    return any(
-        not tables.isdisjoint(read(end.test)) and any(isinstance(part, cst.Break) for part in inside(end.body))
-        for end in ends
-    )
+    ends = inside(loop.body, cst.If)
+    return any(not tables.isdisjoint(read(end.test)) and holds(end.body, cst.Break) for end in ends)
 
 
 def _is_filed(node: cst.CSTNode, source: Source) -> bool:
@@ -239,7 +236,7 @@ def _is_logged(node: cst.BaseExpression, source: Source) -> bool:
 def _is_a_count(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     """Whether `node` is a whole number of the batch alone, `int(count(batch))`: one pass over the data, which takes as
     long as it takes to load them."""
-    is_whole_number = any(call is not None and source.calls(call, "int") for call in (node, source.handed_to(node)))
+    is_whole_number = any(source.calls(call, "int") for call in (node, source.handed_to(node)))
     if not isinstance(loop, cst.For) or not is_whole_number or source.calls(loop.iter, "range"):
         return False
     brought = set(read(loop.target))
@@ -273,7 +270,7 @@ def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bo
         if own is not None and any(name in names and not _KEYS.search(name) for name in own.names):
             return False
         given = [*step.args, *(write.value for write in writes)]
-        subscripts = (part for node in given for part in inside(node) if isinstance(part, cst.Subscript))
+        subscripts = (part for node in given for part in inside(node, cst.Subscript))
         is_cut = is_cut or any(is_part_of_data(part, carry) for part in subscripts)
         is_cut = is_cut or any(_takes_a_part(part, loop, source) for node in given for part in inside(node))
     return is_cut

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, inside, names_read
+from fusionlint.patterns.code.at import constant, holds, names_read
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.compiled.every_turn import (
@@ -162,7 +162,7 @@ def _length(vector: cst.BaseExpression, source: Source, depth: int) -> int | Non
 
 def _is_invariant(node: cst.CSTNode, body: Function, source: Source, depth: int) -> bool:
     """Whether every name in `node` is one of the functions around the body, or of the body and invariant itself."""
-    if depth == 0 or any(isinstance(n, cst.Lambda | cst.Yield | cst.NamedExpr) for n in inside(node)):
+    if depth == 0 or holds(node, cst.Lambda, cst.Yield, cst.NamedExpr):
         return False
     return all(_is_from_around(name, body, source, depth) for name in names_read(node))
 

@@ -137,7 +137,7 @@ def _goes_into_a_spectrum(product: cst.BaseExpression, source: Source) -> bool:
     """Whether the eigenvalues of the product are looked for, `jnp.linalg.eig(jnp.linalg.inv(b) @ a)`: beside that no
     clock sees the inverse."""
     handed = (source.handed_to(read) for read in source.readers(product))
-    return any(call is not None and source.calls(call, *_SPECTRA) for call in handed)
+    return any(source.calls(call, *_SPECTRA) for call in handed)
 
 
 def _of_a_kind(matrix: cst.BaseExpression, found: Multiplied, source: Source) -> tuple[str, str, int] | None:
@@ -196,7 +196,7 @@ def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
     match made:
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[_, *_, cst.Arg(value=columns)]):
             return constant(columns) == -1
-    rows = argument(made, 0, "arrays") if isinstance(made, cst.Call) and source.calls(made, *_STACKS) else None
+    rows = argument(made, 0, "arrays") if source.calls(made, *_STACKS) else None
     return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 
 

@@ -123,7 +123,7 @@ def list_in_an_order_drawn_by_jax(node: cst.Call, source: Source) -> Iterator[Fi
         if not isinstance(loop, cst.For | cst.ListComp | cst.GeneratorExp) or not isinstance(order, cst.BaseExpression):
             continue
         target, iterated, body = _parts(loop)
-        found = (part for whole in body for part in inside(whole) if isinstance(part, cst.Subscript))
+        found = (part for whole in body for part in inside(whole, cst.Subscript))
         taken = next((part for part in found if _takes(part, target) and source.code(part.value) in listed), None)
         if iterated is not order or taken is None or any(_waits_itself(part, source) for part in body):
             continue
@@ -161,8 +161,8 @@ def _goes_to_a_library(call: cst.Call, source: Source) -> bool:
 def _lengths(draw: cst.Call, source: Source) -> Iterator[cst.Call]:
     """The calls of `len` that say how many are drawn from."""
     for arg in draw.args[1:]:
-        for part in inside(source.meant(arg.value)):
-            if isinstance(part, cst.Call) and source.calls(part, "len"):
+        for part in inside(source.meant(arg.value), cst.Call):
+            if source.calls(part, "len"):
                 yield part
 
 

@@ -115,7 +115,7 @@ def _is_beside_a_pass(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around goes through data itself, `for step in range(steps): batch = next(batches)`, and
     `node` stands beside that loop: what is compiled once beside all those steps takes no time."""
     function = source.function(node)
-    loops = (part for part in inside(function.body) if isinstance(part, cst.For)) if function is not None else ()
+    loops = inside(function.body, cst.For) if function is not None else ()
     return any(
         source.function(loop) is function and any(dotted(call.func) == "next" for call in calls_in(loop.body))
         for loop in loops
@@ -186,7 +186,7 @@ def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Sour
     who hands the same one again is not seen."""
     if body is None or not isinstance(where, cst.FunctionDef) or where not in source.ancestors(body):
         return False
-    called = (part.func for part in inside(body.body) if isinstance(part, cst.Call))
+    called = (part.func for part in inside(body.body, cst.Call))
     if any(_is_handed(each, where, source) for each in called if isinstance(each, cst.Name)):
         return True
     named = {id(other): other for name in names_read(body.body) if (other := function_named(name, source)) is not None}
@@ -198,7 +198,7 @@ def _is_of_what_is_given(function: cst.BaseExpression, where: cst.CSTNode, sourc
     """Whether a function calls what the function `where` is handed, or wrappers are put around that and have a name
     here, `partial_fn = partial(fn, model=model)`, then `vmap(partial_fn)`; or is a method of what is made of that,
     `env = wrapped(env)`, then `vmap(env.reset)`."""
-    while isinstance(function, cst.Call) and source.calls(function, *_WRAPPERS) and function.args:
+    while source.calls(function, *_WRAPPERS) and function.args:
         function = function.args[0].value
     if isinstance(function, cst.Attribute):
         return isinstance(where, cst.FunctionDef) and _is_made_of_what_is_handed(function.value, where, source)

@@ -51,7 +51,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
     step = source.body_place(body)
     if not _is_small_step(step, source) or _moves_a_generator(step, source):
         return
-    calls = [n for n in inside(body.body) if isinstance(n, cst.Call) and source.function(n) is body]
+    calls = [n for n in inside(body.body, cst.Call) if source.function(n) is body]
     if next(call for call in calls if _makes_a_key(call, body, source)) is not node:
         return
     if _is_of_unknown_length(body, source):
@@ -73,7 +73,7 @@ def key_made_in_every_step(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _is_of_unknown_length(body: Function, source: Source) -> bool:
     """Whether an array says how many steps the loop takes, `fori_loop(0, count, ...)` of a count that was drawn or that
     a cond chose: how many keys are to be split, nobody can say."""
-    loops = (loop for loop in source.calls_of((_FORI,)) if isinstance(loop, cst.Call))
+    loops = source.calls_of((_FORI,))
     own = (loop for loop in loops if body in definitions(bodies_of(loop, source), source))
     ends = [argument(loop, place, name) for loop in own for place, name in enumerate(("lower", "upper"))]
     return any(end is not None and (kind(end, source) == "array" or _is_chosen(end, source)) for end in ends)

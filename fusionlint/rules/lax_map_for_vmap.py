@@ -227,8 +227,8 @@ def _spares_work(place: Place, source: Source) -> bool:
     conds = (
         part
         for function in definitions([place], source)
-        for part in inside(function.body)
-        if isinstance(part, cst.Call) and source.calls(part, "jax.lax.cond")
+        for part in inside(function.body, cst.Call)
+        if source.calls(part, "jax.lax.cond")
     )
     return any(_is_long(arg.value, source) for cond in conds for arg in cond.args[1:3])
 
@@ -283,5 +283,5 @@ def _is_one(over: cst.BaseExpression, source: Source) -> bool:
 
 
 def _asks_platform(test: cst.BaseExpression, source: Source) -> bool:
-    calls = (node for node in inside(test) if isinstance(node, cst.Call))
+    calls = inside(test, cst.Call)
     return any(source.calls(call, "jax.default_backend", "jax.lib.xla_bridge.get_backend") for call in calls)

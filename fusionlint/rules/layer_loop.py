@@ -141,7 +141,7 @@ def _is_told_before(loop: cst.For, source: Source) -> bool:
 
 
 def _goes_over_them(code: cst.CSTNode, loop: cst.For, source: Source) -> bool:
-    loops = (node for node in inside(code) if isinstance(node, cst.For))
+    loops = inside(code, cst.For)
     same = (each for each in loops if source.code(each.iter) == source.code(loop.iter))
     return any(_count(each, source) is not None for each in same)
 
@@ -208,7 +208,7 @@ def _is_alike(call: cst.Call, carry: Carry, source: Source) -> bool:
 
 def _calls_parts(loop: cst.For, counter: str) -> bool:
     """Whether an iteration calls a part of its own too that is there already, `self.heads[i](x)`."""
-    called = (part.func for part in inside(loop.body) if isinstance(part, cst.Call))
+    called = (part.func for part in inside(loop.body, cst.Call))
     parts = (func for func in called if isinstance(func, cst.Subscript) and isinstance(func.value, cst.Attribute))
     return any(name.value == counter for part in parts for index in part.slice for name in names_read(index))
 
@@ -243,7 +243,7 @@ def _is_of_a_level(setting: cst.BaseExpression, source: Source) -> bool:
     """Whether a layer is as wide as its level of several, `channels * multipliers[level]`: the first of them is handed
     what the level before made, which is of another width."""
     meant = source.meant(setting)
-    looked_up = (part for part in inside(meant) if isinstance(part, cst.Subscript))
+    looked_up = inside(meant, cst.Subscript)
     return any(not dotted(part.value).endswith("shape") for part in looked_up)
 
 
@@ -307,5 +307,5 @@ def _finding(loop: cst.For, number: cst.BaseExpression, source: Source) -> Findi
 
 def _counted_to(loop: cst.For) -> cst.BaseExpression:
     """n of `range(n)`, as written."""
-    found = next(node for node in inside(loop.iter) if isinstance(node, cst.Arg))
+    found = next(inside(loop.iter, cst.Arg))
     return found.value

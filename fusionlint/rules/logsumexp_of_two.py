@@ -71,7 +71,7 @@ def _made(node: cst.Call, source: Source) -> cst.Call | None:
     if array is None or (written is not None and len(source.reads(written)) != 1):
         return None
     made = source.meant(array)
-    return made if isinstance(made, cst.Call) and source.calls(made, *_MADE) else None
+    return made if source.calls(made, *_MADE) else None
 
 
 def _are_numbers(made: cst.Call, pair: tuple[cst.BaseExpression, ...], source: Source) -> bool:

@@ -97,7 +97,7 @@ def _is_soon_over(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     if source.scope(loop) or source.loop(loop) is not None or not is_short(loop, source, _HUNDRED):
         return False
     carry = Carry(loop)
-    asked = (part for part in inside(loop.body) if isinstance(part, cst.If) and carry.varies(part.test))
+    asked = (part for part in inside(loop.body, cst.If) if carry.varies(part.test))
     waits = [*fetched(loop, steps, source), *(one for one in asked if not set(read(one.test)) <= {*carry.targets})]
     return all(is_gated(node, loop, source) for node in waits)
 
@@ -237,7 +237,7 @@ def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Sourc
 
 def _is_left_early(loop: Loop, carry: Carry, source: Source) -> bool:
     """Whether what the loop computes may end it: `if change < tol: break`."""
-    breaks = (part for part in inside(loop.body) if isinstance(part, cst.Break) and source.loop(part) is loop)
+    breaks = (part for part in inside(loop.body, cst.Break) if source.loop(part) is loop)
     around = (above for each in breaks for above in source.within(each, loop))
     return any(isinstance(above, cst.If) and carry.varies(above.test) for above in around)
 

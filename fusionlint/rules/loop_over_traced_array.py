@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import TO_ARRAY, inside, names_read
+from fusionlint.patterns.code.at import TO_ARRAY, holds, names_read
 from fusionlint.patterns.code.calls import as_argument, keyword
 from fusionlint.patterns.code.imports import imported
 from fusionlint.patterns.loops.carry import calls
@@ -48,7 +48,7 @@ class _Step(NamedTuple):
 def indices_from_an_array(loop: cst.For | cst.CompFor, source: Source) -> Iterator[Finding]:
     """The array is `jnp.arange(n)`, and the loop reads the index that it gets from it."""
     arange = source.value(loop.iter) if isinstance(loop.iter, cst.Name) else loop.iter
-    if not isinstance(arange, cst.Call) or not source.calls(arange, _ARANGE) or not isinstance(loop.target, cst.Name):
+    if not source.calls(arange, _ARANGE) or not isinstance(loop.target, cst.Name):
         return
     if is_few(arange, source):
         return
@@ -90,7 +90,7 @@ def _edits(loop: cst.For | cst.CompFor, arange: cst.Call, source: Source) -> tup
 def _is_fraction(node: cst.BaseExpression, source: Source) -> bool:
     """Whether steps of a fraction are taken: `range` does not go by those."""
     node = source.meant(node)
-    return any(isinstance(part, cst.Float | cst.Divide) for part in inside(node))
+    return holds(node, cst.Float, cst.Divide)
 
 
 def _is_whole(node: cst.BaseExpression, source: Source) -> bool:
@@ -216,7 +216,7 @@ def _all_at_once(
     jax = imported("jax", node, source)
     if jax is None or not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Name):
         return ()
-    if any(isinstance(part, cst.NamedExpr) for part in inside(made)) or "\n" in source.code(made):
+    if holds(made, cst.NamedExpr) or "\n" in source.code(made):
         return ()
     text = f"{jax.name}.vmap(lambda {loop.target.value}: {as_argument(made, source)})({loop.iter.value}){as_type}"
     return (*jax.edits, source.replace(node, text))
@@ -254,10 +254,7 @@ def _is_short(array: cst.Name, source: Source) -> bool:
 
 def _gone_through(iterated: cst.BaseExpression, source: Source) -> Sequence[cst.Name]:
     """`x` of `for row in x`, `x` and `y` of `for a, b in zip(x, y)`."""
-    if isinstance(iterated, cst.Call) and source.calls(iterated, "zip"):
-        names = [arg.value for arg in iterated.args if arg.keyword is None]
-    else:
-        names = [iterated]
+    names = [arg.value for arg in iterated.args if arg.keyword is None] if source.calls(iterated, "zip") else [iterated]
     found = [name for name in names if isinstance(name, cst.Name)]
     return found if len(found) == len(names) else ()
 

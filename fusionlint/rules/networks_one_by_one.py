@@ -62,7 +62,7 @@ def _has_products(source: Source) -> bool:
 def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
     """Each turn applies a module that it makes, or a function to what stands at its number."""
     over = iterated_by(loop)
-    if not isinstance(over, cst.Call) or not source.calls(over, "range"):
+    if not source.calls(over, "range"):
         return
     if len(over.args) != 1 or source.code(over.args[0].value) == "1":
         return
@@ -171,7 +171,7 @@ def _drawing(place: Place, source: Source, depth: int = _DEPTH) -> set[str]:
 
 
 def _assigned_in(loop: _Loop) -> set[str]:
-    targets = (part.target for part in inside(loop) if isinstance(part, cst.AssignTarget))
+    targets = (part.target for part in inside(loop, cst.AssignTarget))
     return {name.value for target in targets for name in names_in(target)}
 
 
@@ -215,7 +215,7 @@ def _multiplies(function: cst.Name, source: Source) -> bool:
     """Whether the function of the file that is called multiplies matrices itself."""
     found = function_named(function, source)
     for part in inside(found.body) if found is not None else ():
-        if isinstance(part, cst.MatrixMultiply) or (isinstance(part, cst.Call) and source.calls(part, *_PRODUCTS)):
+        if isinstance(part, cst.MatrixMultiply) or (source.calls(part, *_PRODUCTS)):
             return True
     return False
 
@@ -226,8 +226,8 @@ def _is_of_its_number(call: cst.Call, counters: set[str], bound: set[str]) -> bo
     for arg in call.args:
         indexed = [
             part.value
-            for part in inside(arg.value)
-            if isinstance(part, cst.Subscript) and isinstance(part.value, cst.Name) and _is_by(part, counters)
+            for part in inside(arg.value, cst.Subscript)
+            if isinstance(part.value, cst.Name) and _is_by(part, counters)
         ]
         reads = [name.value for name in names_read(arg.value)]
         if sum(name in counters for name in reads) != len(indexed) or any(name in bound - counters for name in reads):

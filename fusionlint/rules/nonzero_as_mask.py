@@ -244,7 +244,7 @@ def _is_reduced(index: cst.CSTNode, source: Source) -> bool:
 def _is_an_end(index: cst.CSTNode, source: Source) -> bool:
     """Whether the least or greatest of the places is taken, `jnp.min(i)`, what fills them up replaced or not."""
     filled = source.parent(source.parent(index) or index)
-    if filled is not None and source.calls(filled, "jax.numpy.nan_to_num"):
+    if source.calls(filled, "jax.numpy.nan_to_num"):
         index = filled
     return _goes_into_reduction(index, source, ("min", "max"))
 

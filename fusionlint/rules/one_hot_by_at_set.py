@@ -172,7 +172,7 @@ def _is_a_direction(read: cst.CSTNode, source: Source) -> bool:
     """Whether `read` is a tangent that `jax.jvp` is handed."""
     several = source.parent(source.parent(read) or read)
     call = source.handed_to(several) if isinstance(several, cst.Tuple | cst.List) else None
-    return call is not None and source.calls(call, "jax.jvp") and argument(call, 2, "tangents") is several
+    return source.calls(call, "jax.jvp") and argument(call, 2, "tangents") is several
 
 
 def _is_of_rows(write: Write, source: Source) -> bool:
@@ -272,7 +272,7 @@ def _may_be_below_zero(places: Part, source: Source) -> bool:
 def _length(write: Write, axis: int, source: Source) -> str | None:
     """n of `jnp.zeros((n, k))` for the axis 0, k for 1."""
     fresh = meant(root(write), source)
-    if not isinstance(fresh, cst.Call) or not source.calls(fresh, "jax.numpy.zeros"):
+    if not source.calls(fresh, "jax.numpy.zeros"):
         return None
     match argument(fresh, 0, "shape"):
         case cst.Tuple(elements=lengths) | cst.List(elements=lengths) if len(lengths) == len(write.index):

@@ -153,7 +153,7 @@ def _rows(table: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
     """What has the rows on its first axis: of a table behind axes of one, `jnp.expand_dims(table, 0)`, the table
     itself; None where axes are put elsewhere."""
     made = source.meant(table)
-    if not source.calls(made, "jax.numpy.expand_dims") or not isinstance(made, cst.Call):
+    if not source.calls(made, "jax.numpy.expand_dims"):
         return table
     axis = argument(made, 1, "axis")
     is_in_front = axis is not None and (constant(axis) == 0 or source.calls(axis, "range"))

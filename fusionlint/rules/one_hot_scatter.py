@@ -75,7 +75,7 @@ def _spread(node: cst.BaseExpression, source: Source) -> cst.BaseExpression:
     """What axes are added to: `expand_dims(x, 1)`, or a name for it."""
     for _ in range(_DEPTH):
         node = source.meant(node)
-        if not isinstance(node, cst.Call) or not source.calls(node, "jax.numpy.expand_dims") or not node.args:
+        if not source.calls(node, "jax.numpy.expand_dims") or not node.args:
             break
         node = node.args[0].value
     return node

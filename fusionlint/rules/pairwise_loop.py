@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.at import holds, inside, names_read
 from fusionlint.patterns.compiled.rows import row_after_row
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import is_few
@@ -105,17 +105,17 @@ def computed_for_each_species(loop: cst.For, source: Source) -> Iterator[Finding
     """`r[species == s]` in a loop over the species."""
     if not isinstance(loop.target, cst.Name) or source.loop(loop) is not None or not _is_of_a_program(loop, source):
         return
-    if is_few(loop.iter, source) or any(isinstance(node, cst.For) for node in inside(loop.body)):
+    if is_few(loop.iter, source) or holds(loop.body, cst.For):
         return
-    calls = [node for node in inside(loop.body) if isinstance(node, cst.Call)]
+    calls = [*inside(loop.body, cst.Call)]
     if not any((source.qualified_name(call.func) or "").startswith(_ARRAYS) for call in calls):
         return
     masks = sum(_is_equal(node, loop.target.value) for node in inside(loop.body))
     if masks < sum(name.value == loop.target.value for name in names_read(loop.body)):
         return  # what else is of this species may have a shape of its own
     carry = Carry(loop)
-    for node in inside(loop.body):
-        if isinstance(node, cst.Subscript) and _is_subset(node, loop.target.value, source):
+    for node in inside(loop.body, cst.Subscript):
+        if _is_subset(node, loop.target.value, source):
             carried = {name for write in carry.writes for name in write.names} & {n.value for n in names_read(node)}
             if not carried:
                 yield source.finding(
@@ -137,7 +137,7 @@ def _is_of_a_program(loop: cst.For, source: Source) -> bool:
 
 def _is_counted(loop: cst.For, source: Source) -> bool:
     """Whether the loop goes over numbers: `range(n)`, not in strides, as loops over tiles do."""
-    return isinstance(loop.iter, cst.Call) and source.calls(loop.iter, "range") and len(loop.iter.args) < 3
+    return source.calls(loop.iter, "range") and len(loop.iter.args) < 3
 
 
 def _writes_places(loop: cst.For) -> bool:
@@ -150,18 +150,15 @@ def _calls_another(inner: cst.For, one: str, other: str) -> bool:
     array's own method is given is one thing at most."""
     own = {
         write.targets[0].target.value
-        for write in inside(inner.body)
-        if isinstance(write, cst.Assign)
-        and isinstance(write.targets[0].target, cst.Name)
-        and _is_entry(write.value, one, other)
+        for write in inside(inner.body, cst.Assign)
+        if isinstance(write.targets[0].target, cst.Name) and _is_entry(write.value, one, other)
     }
-    for call in inside(inner.body):
-        if isinstance(call, cst.Call):
-            method = isinstance(call.func, cst.Attribute)
-            called = call.func.value if isinstance(call.func, cst.Attribute) else call.func
-            is_own = isinstance(called, cst.Name) and called.value in own
-            if (is_own or _is_entry(called, one, other)) and (len(call.args) > 1 or not method):
-                return True
+    for call in inside(inner.body, cst.Call):
+        method = isinstance(call.func, cst.Attribute)
+        called = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+        is_own = isinstance(called, cst.Name) and called.value in own
+        if (is_own or _is_entry(called, one, other)) and (len(call.args) > 1 or not method):
+            return True
     return False
 
 
@@ -184,7 +181,7 @@ def _is_pairwise(inner: cst.For, one: str, other: str, source: Source) -> bool:
         if any(written & set(_own_reads(write.value)) & set(write.names) for write in feeding) or not names:
             continue
         parts = [call, *(write.value for write in feeding)]
-        rows = [node for part in parts for node in inside(part) if isinstance(node, cst.Subscript)]
+        rows = [node for part in parts for node in inside(part, cst.Subscript)]
         by_one, by_other = (
             [row for row in rows if _is_row(row, name, source) and _is_computed_by(row, source)]
             for name in (one, other)

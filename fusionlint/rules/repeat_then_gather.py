@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, inside, is_whole, names_in
+from fusionlint.patterns.code.at import constant, elements, holds, inside, is_whole, names_in
 from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.operations.sort import is_order
@@ -78,7 +78,7 @@ def _only_reader(node: cst.Call, source: Source) -> cst.BaseExpression | None:
 def _is_done_otherwise(node: cst.Call, source: Source) -> bool:
     """Whether a setting chooses between this and a gather by what is divided: somebody knows what each costs."""
     return any(
-        isinstance(part, cst.Subscript) and any(isinstance(each, cst.FloorDivide) for each in inside(part))
+        isinstance(part, cst.Subscript) and holds(part, cst.FloorDivide)
         for _, branch in otherwise(node, source)
         for part in inside(branch)
     )
@@ -100,7 +100,7 @@ def _order_of(rows: cst.BaseExpression, source: Source) -> cst.BaseExpression | 
             return first if isinstance(first, cst.BaseExpression) and all(map(is_whole, others)) else None
         case cst.Arg():
             call = source.parent(above)
-            if isinstance(call, cst.Call) and source.calls(call, _TAKE) and call.args[0] is above:
+            if source.calls(call, _TAKE) and call.args[0] is above:
                 return argument(call, 1, "indices") if _number(argument(call, 2, "axis")) == 0 else None
     return None
 

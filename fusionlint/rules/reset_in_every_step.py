@@ -107,7 +107,7 @@ def _asks_whether_to_reset(test: cst.BaseExpression, source: Source) -> bool:
 
 def _reset_in(function: Function, source: Source, depth: int) -> cst.Call | None:
     """The call by which a branch resets something by a key, itself or by a helper."""
-    calls = [part for part in inside(function.body) if isinstance(part, cst.Call)] if depth else []
+    calls = [*inside(function.body, cst.Call)] if depth else []
     own = next(filter(_is_reset, calls), None)
     if own is not None:
         return own
@@ -200,8 +200,7 @@ def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
     mapped = call.args[0].value
     function = mapped if isinstance(mapped, cst.Lambda) else function_named(mapped, source)
     return function is not None and any(
-        isinstance(part, cst.Call) and source.calls(part, *_CHOICES) and _asks_whether_done(part, source)
-        for part in inside(function.body)
+        source.calls(part, *_CHOICES) and _asks_whether_done(part, source) for part in inside(function.body)
     )
 
 

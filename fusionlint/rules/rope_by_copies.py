@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import constant, elements, inside
+from fusionlint.patterns.code.at import constant, elements, holds, inside
 from fusionlint.patterns.code.calls import argument, is_handed_to
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.lands import lands
@@ -96,7 +96,7 @@ def _is_cosine(half: cst.Name, source: Source) -> bool:
     match value:
         case cst.Call(func=cst.Attribute(value=made, attr=cst.Name("astype"))):
             value = made
-    return value is not None and source.calls(value, "jax.numpy.cos")
+    return source.calls(value, "jax.numpy.cos")
 
 
 def _turns_into_tables(node: cst.Call, source: Source) -> bool:
@@ -263,6 +263,6 @@ def _part(node: cst.BaseExpression, source: Source) -> tuple[str, cst.BaseExpres
 def _is_complex(node: cst.BaseExpression, source: Source) -> bool:
     """`a + 1j * b` or `lax.complex(a, b)` of the places of pairs."""
     value = source.meant(node)
-    if not (source.calls(value, _COMPLEX) or any(isinstance(part, cst.Imaginary) for part in inside(value))):
+    if not (source.calls(value, _COMPLEX) or holds(value, cst.Imaginary)):
         return False
     return any(isinstance(part, cst.Subscript) and _parity(part, source) is not None for part in inside(value))

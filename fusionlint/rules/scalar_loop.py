@@ -75,7 +75,7 @@ def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
     body = found.turn.body
     if _where(loop, found, source) is loop:
         return False
-    loops = (call for call in source.calls_of((FORI, WHILE)) if isinstance(call, cst.Call) and source.is_traced(call))
+    loops = (call for call in source.calls_of((FORI, WHILE)) if source.is_traced(call))
     same = (call for call in loops if body in definitions(bodies_of(call, source), source))
     return next((call for call in same if call is loop or walk(call, source) is not None), loop) is not loop
 

@@ -87,7 +87,7 @@ def _counted(loop: _Loop, source: Source) -> tuple[str, cst.Call] | None:
     """k and the range, of a loop `for k in range(n)` that is not seen to go over a few."""
     over = iterated_by(loop)
     match loop.target if isinstance(loop, cst.For) else loop.for_in.target:
-        case cst.Name(counter) if isinstance(over, cst.Call) and source.calls(over, "range"):
+        case cst.Name(counter) if source.calls(over, "range"):
             return None if is_few(over, source) else (counter, over)
     return None
 
@@ -119,8 +119,8 @@ def _compared(part: cst.CSTNode, counter: str, source: Source) -> cst.BaseExpres
 
 def _reductions(loop: _Loop, counter: str, source: Source) -> Iterator[cst.Call]:
     """The reductions in the loop of what one class lets through."""
-    for node in inside(loop.body if isinstance(loop, cst.For) else loop.elt):
-        if isinstance(node, cst.Call) and source.calls(node, *_REDUCTIONS) and _picked(node, counter, loop, source):
+    for node in inside(loop.body if isinstance(loop, cst.For) else loop.elt, cst.Call):
+        if source.calls(node, *_REDUCTIONS) and _picked(node, counter, loop, source):
             yield node
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import constant, inside, is_literal
+from fusionlint.patterns.code.at import constant, holds, inside, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import whole_line
@@ -150,7 +150,7 @@ def _is_for_it_alone(read: cst.Name, source: Source) -> bool:
     statement = assignment(source.written(read), source)
     if statement is None or len(source.uses(read)) != 2 or whole_line(statement, source) is None:
         return False
-    names_some = any(isinstance(part, cst.NamedExpr) for part in inside(statement))
+    names_some = holds(statement, cst.NamedExpr)
     is_beside = source.function(statement) is source.function(read) is not None
     return is_beside and not names_some and not source.has_comment(statement)
 
@@ -177,7 +177,7 @@ def _is_found_in_a_loop(node: cst.Call, source: Source) -> bool:
         *((default,) if default is not None else ()),
     ]
     parts = (part for choice in choices for part in inside(source.meant(choice)))
-    return any(isinstance(part, cst.Call) and source.calls(part, *_BY_LOOPS) for part in parts)
+    return any(source.calls(part, *_BY_LOOPS) for part in parts)
 
 
 def _compares_a_text(condition: cst.BaseExpression) -> bool:
@@ -198,7 +198,7 @@ def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, .
 
 def _fix(node: cst.Call, nest: Part, source: Source) -> tuple[Edit, ...]:
     """The nest, and no longer the lines that list what is in it."""
-    named = any(isinstance(part, cst.NamedExpr) for part in inside(node))
+    named = holds(node, cst.NamedExpr)
     if named or holds_comment(node):
         return ()
     given = (argument(node, 0, "condlist"), argument(node, 1, "choicelist"))

@@ -170,7 +170,7 @@ def _stacked(call: cst.Call, source: Source) -> int | None:
     """How many rows `jnp.stack([jnp.stack([c, -s], -1), jnp.stack([s, c], -1)], -2)` has."""
     rows = argument(call, 0, "arrays")
     each = [element.value for element in rows.elements] if isinstance(rows, cst.List | cst.Tuple) else []
-    entries = [argument(row, 0, "arrays") for row in each if isinstance(row, cst.Call) and source.calls(row, _STACK)]
+    entries = [argument(row, 0, "arrays") for row in each if source.calls(row, _STACK)]
     if len(each) not in _SIZES or len(entries) != len(each):
         return None
     lists = [entry.elements for entry in entries if isinstance(entry, cst.List | cst.Tuple)]
@@ -181,7 +181,7 @@ def _stacked(call: cst.Call, source: Source) -> int | None:
 
 def _is_a_batch(node: cst.BaseExpression, source: Source) -> bool:
     """Whether matrices are stacked along the last axes, behind those of a batch."""
-    axis = argument(node, 1, "axis") if isinstance(node, cst.Call) and source.calls(node, _STACK) else None
+    axis = argument(node, 1, "axis") if source.calls(node, _STACK) else None
     return axis is not None and (constant(axis) or 0) < 0
 
 

@@ -153,4 +153,4 @@ def _softmax(node: cst.BaseExpression, source: Source) -> cst.Call | None:
         if written is None or any(read is not node for read in source.reads(written)):
             return None
         node = source.value(node) or node
-    return node if isinstance(node, cst.Call) and source.calls(node, *SOFTMAX) else None
+    return node if source.calls(node, *SOFTMAX) else None

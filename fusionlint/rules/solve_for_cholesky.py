@@ -85,9 +85,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
     if _FACTOR.search(text) or (made is not None and _FACTOR.search(source.code(made))) or _is_small(matrix, source):
         return
     solves = [
-        part
-        for part in inside(function.body)
-        if isinstance(part, cst.Call) and is_of(part, text, source) and _is_same(part, matrix, source)
+        part for part in inside(function.body, cst.Call) if is_of(part, text, source) and _is_same(part, matrix, source)
     ]
     if not solves or not (_is_definite(_meant(matrix, source), source) or _is_of_a_form(solves, text, source)):
         return
@@ -135,7 +133,7 @@ def _has_a_determinant(solve: cst.Call, matrix: cst.BaseExpression, source: Sour
     function, text = source.function(solve), source.code(matrix)
     if function is None or not isinstance(matrix, cst.Name | cst.Attribute):
         return False
-    calls = (part for part in inside(function.body) if isinstance(part, cst.Call) and part.args)
+    calls = (part for part in inside(function.body, cst.Call) if part.args)
     return any(source.calls(call, *_DETERMINANTS) and source.code(call.args[0].value) == text for call in calls)
 
 
@@ -205,7 +203,7 @@ def _is_gram(node: cst.BaseExpression, source: Source) -> bool:
             )
         case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
             return _are_transposes(left, right)
-    if isinstance(node, cst.Call) and source.calls(node, *PRODUCTS):
+    if source.calls(node, *PRODUCTS):
         first, second = argument(node, 0, "a"), argument(node, 1, "b")
         return first is not None and second is not None and _are_transposes(first, second)
     return False

@@ -67,7 +67,7 @@ def _is_read_elsewhere(node: cst.Call, source: Source) -> bool:
     function = source.function(node)
     again = (part for part in inside(function.body) if part is not node) if function is not None else ()
     for other in again:
-        if not isinstance(other, cst.Call) or not source.calls(other, *SORTS) or not other.args:
+        if not source.calls(other, *SORTS) or not other.args:
             continue
         if source.code(other.args[0].value) == source.code(node.args[0].value):
             found = reads_of(other, source)

@@ -109,5 +109,5 @@ def _is_compared(sums: cst.CSTNode, source: Source) -> bool:
 def _draws(node: cst.Call, source: Source) -> bool:
     """Whether the function around `node` draws random numbers, as who samples does."""
     function = source.function(node)
-    calls = (each for each in inside(function) if isinstance(each, cst.Call)) if function else ()
+    calls = inside(function, cst.Call) if function else ()
     return any((source.qualified_name(call.func) or "").startswith("jax.random.") for call in calls)

@@ -57,8 +57,8 @@ def a_key_and_a_draw_in_every_iteration(loop: cst.For, source: Source) -> Iterat
         return
     varying = Carry(loop).varying
     for value in collected(loop, source):
-        for call in inside(value):
-            if isinstance(call, cst.Call) and (made := _key_of(call, loop, varying, source)) is not None:
+        for call in inside(value, cst.Call):
+            if (made := _key_of(call, loop, varying, source)) is not None:
                 yield _finding(made, call, source, pair=0)
                 return
 
@@ -72,8 +72,8 @@ def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Findin
     if element_kind(keys, source) != "key" or not isinstance(loop.for_in.target, cst.Name):
         return
     for value in collected(loop, source):
-        for call in inside(value):
-            if isinstance(call, cst.Call) and source.qualified_name(call.func) in _DRAWS:
+        for call in inside(value, cst.Call):
+            if source.qualified_name(call.func) in _DRAWS:
                 key, targets = argument(call, 0, "key"), target_names(loop)
                 if isinstance(key, cst.Name) and key.value in targets and not _reads(call, targets, key):
                     yield _finding(call, call, source, pair=1)

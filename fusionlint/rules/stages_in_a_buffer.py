@@ -49,7 +49,7 @@ def _parameters(function: cst.FunctionDef | cst.Lambda) -> tuple[str, str]:
 
 
 def _writes(body: cst.CSTNode) -> Iterator[Write]:
-    return (write for node in inside(body) if isinstance(node, cst.Call) and (write := at_write(node)) is not None)
+    return (write for node in inside(body, cst.Call) if (write := at_write(node)) is not None)
 
 
 def _is_of_a_step(body: cst.CSTNode, array: str, source: Source) -> bool:
@@ -85,7 +85,7 @@ def _goes_on(write: Write, source: Source) -> bool:
     function = source.function(write.call)
     argument = source.parent(function) if isinstance(function, cst.Lambda) else None
     mapped = source.parent(argument) if argument is not None else None
-    stored = source.assigned_name(mapped) if isinstance(mapped, cst.Call) and source.calls(mapped, *TREE_MAPS) else None
+    stored = source.assigned_name(mapped) if source.calls(mapped, *TREE_MAPS) else None
     return stored is not None and any(
         isinstance(arg.value, cst.Name) and arg.value.value == stored.value
         for arg in (mapped.args[1:2] if isinstance(mapped, cst.Call) else ())
@@ -120,8 +120,8 @@ def _is_all_of(node: cst.BaseExpression, array: str) -> bool:
 def _evaluates(body: cst.CSTNode, source: Source) -> bool:
     """Whether a function that jax does not bring is called: the right-hand side of the equation. Where there is
     arithmetic alone, a triangular system is solved row by row."""
-    for node in inside(body):
-        if isinstance(node, cst.Call) and at_write(node) is None and isinstance(node.func, cst.Name | cst.Attribute):
+    for node in inside(body, cst.Call):
+        if at_write(node) is None and isinstance(node.func, cst.Name | cst.Attribute):
             name = source.qualified_name(node.func)
             if name is None and isinstance(node.func, cst.Attribute):
                 # `self.rhs(x)` and `model.rhs(x)`, not a method of an array

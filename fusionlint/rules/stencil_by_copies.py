@@ -192,7 +192,7 @@ def _border(end: cst.BaseExpression, array: cst.BaseExpression, by: int, source:
     return None
 
 
-def _read_with(node: cst.Call, source: Source) -> list[tuple[cst.CSTNode, _Shifted]]:
+def _read_with(node: cst.Call, source: Source) -> list[tuple[cst.Call, _Shifted]]:
     """The moved arrays that the expression reads which reads `node`, in the order in which they stand."""
     tops = set(_tops(node, source))
     function = source.function(node)

@@ -146,7 +146,7 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
 def _is_made_a_number(node: cst.Call, source: Source) -> bool:
     """`float(sum(x))`, of an array of one axis then."""
     call = source.handed_to(node)
-    return call is not None and source.calls(call, "float", "int", "bool")
+    return source.calls(call, "float", "int", "bool")
 
 
 def _reduced(

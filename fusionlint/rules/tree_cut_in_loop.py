@@ -53,7 +53,7 @@ def cut_step_by_step(loop: cst.For, source: Source) -> Iterator[Finding]:
         case cst.For(target=cst.Name(counter), iter=iterated) if source.calls(source.meant(iterated), *_RANGES):
             if is_few(iterated, source):
                 return
-            calls = (part for part in inside(loop.body) if isinstance(part, cst.Call) and source.loop(part) is loop)
+            calls = (part for part in inside(loop.body, cst.Call) if source.loop(part) is loop)
             cut = ((call, tree) for call in calls if (tree := _tree_cut(call, counter, source)) is not None)
             for mapped, tree in cut:
                 is_of_before = not Carry(loop).varies(tree) and _is_of_the_host(tree, source)

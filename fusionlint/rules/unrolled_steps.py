@@ -90,7 +90,7 @@ def _handed_on(call: cst.Call, carry: Carry, source: Source) -> int:
 def _is_by_a_setting(loop: cst.For, source: Source) -> bool:
     """Whether the loop counts to what is not written out, `range(args.num_steps)`; not through a list, `range(len(
     delays))`, each of whose elements may be of another size."""
-    if not isinstance(loop.iter, cst.Call) or not source.calls(loop.iter, "range"):
+    if not source.calls(loop.iter, "range"):
         return False
     bounds = [arg.value for arg in loop.iter.args]
     meant = [source.meant(bound) for bound in bounds]

@@ -155,7 +155,7 @@ def _first(node: cst.Call, name: str, source: Source) -> cst.BaseExpression | No
 
 
 def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    around = [*source.ancestors(node, cst.FunctionDef)]
     return around[-1] if around else None
 
 

@@ -121,7 +121,7 @@ def _advice(is_search: bool, source: Source) -> str:
 
 def _plays(body: Function) -> bool:
     """Whether a turn takes a step of an environment: `env.step(state, action)`, `step_env(key, state, action)`."""
-    return any(_is_of_a_game(node) for node in inside(body.body) if isinstance(node, cst.Call))
+    return any(_is_of_a_game(node) for node in inside(body.body, cst.Call))
 
 
 def _is_of_a_game(call: cst.Call) -> bool:

@@ -85,7 +85,7 @@ def _place(write: Write) -> Part | None:
 def _is_of_rows(place: Part, source: Source) -> bool:
     """Whether the place is an array, of the largest of each row: to compare it takes more than `arange(n) == place`."""
     value = source.value(place) if isinstance(place, cst.Name) else None
-    found = value if isinstance(value, cst.Call) and source.calls(value, *_PLACES) else None
+    found = value if source.calls(value, *_PLACES) else None
     return found is not None and argument(found, 1, "axis") is not None
 
 

@@ -270,7 +270,7 @@ def _as_array(value: cst.BaseExpression, jnp: str, shown: str) -> str:
 
 def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
     fresh = meant(array, source)
-    return isinstance(fresh, cst.Call) and source.calls(fresh, "jax.numpy.zeros", "jax.numpy.zeros_like")
+    return source.calls(fresh, "jax.numpy.zeros", "jax.numpy.zeros_like")
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:

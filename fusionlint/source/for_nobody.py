@@ -86,7 +86,7 @@ def _is_for_a_loop_that_goes(function: cst.FunctionDef, source: Source) -> bool:
     drops them, but not what they print."""
     reads = [use.node for use in source.uses(function.name) if not use.is_write]
     loops = [source.handed_to(read) for read in reads]
-    is_for_them = all(one is not None and source.calls(one, *_LOOPS) and is_never_read(one, source) for one in loops)
+    is_for_them = all(source.calls(one, *_LOOPS) and is_never_read(one, source) for one in loops)
     return bool(loops) and is_for_them and not _TELLS.search(source.code(function))
 
 

@@ -115,7 +115,7 @@ def _is_for_tests(source: Source) -> bool:
 
 def _is_of_a_test(node: cst.CSTNode, source: Source) -> bool:
     """Whether a function says so itself, by a docstring: "For-loop version for testing."""
-    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(node, cst.FunctionDef)
     return any(_FOR_TESTS.search(function.get_docstring() or "") for function in around)
 
 

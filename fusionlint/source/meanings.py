@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -74,11 +75,11 @@ class Meanings(Variables):
                 return self.qualified_name(func)
         return None
 
-    def calls(self, node: cst.CSTNode, *names: str) -> bool:
+    def calls(self, node: cst.CSTNode | None, *names: str) -> TypeGuard[cst.Call]:
         """Whether `node` is a call of one of the qualified `names`."""
         return isinstance(node, cst.Call) and self.qualified_name(node.func) in names
 
-    def calls_of(self, names: Collection[str]) -> Iterator[cst.CSTNode]:
+    def calls_of(self, names: Collection[str]) -> Iterator[cst.Call]:
         """The calls in this file of what is called by one of the qualified `names`."""
         made = (call for name in names for _, call in self.called(name))
         pieces = {self.pieces.of_line(line) for *_, line in made}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 import libcst as cst
 
 from fusionlint.source.pieces import Piece, Pieces, Statement, block_of, statements_in
 from fusionlint.source.walk import Body, Walk
 
+Node = TypeVar("Node", bound="cst.CSTNode")
 ByType: TypeAlias = "dict[type[cst.CSTNode], list[cst.CSTNode]]"
 
 
@@ -27,12 +28,13 @@ class Parsed:
         self._parsed: dict[Piece, cst.CSTNode] = {}
         self._file = cst.Module([])  # what all statements of the file's own level stand in
 
-    def nodes(self, pieces: Iterable[Piece], types: Iterable[type[cst.CSTNode]]) -> Iterator[cst.CSTNode]:
+    def nodes(self, pieces: Iterable[Piece], types: Iterable[type[Node]]) -> Iterator[Node]:
         """The nodes of exactly these types in some pieces, in the order of the file, a node before those inside it."""
         found: dict[Piece, ByType] = {}
         for piece in pieces:
             found.update(self._of(piece))
-        return (node for kind in types for number in sorted(found) for node in found[number].get(kind, ()))
+        nodes = (node for kind in types for number in sorted(found) for node in found[number].get(kind, ()))
+        return cast("Iterator[Node]", nodes)
 
     def names(self, piece: Piece) -> Sequence[tuple[cst.Name, bool]]:
         """The appearances of variables in a piece, each with whether it is written to."""

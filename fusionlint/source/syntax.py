@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise, takewhile
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import libcst as cst
 
@@ -54,15 +54,15 @@ class Syntax:
         """A line of the file, 1-based, with its end."""
         return self.pieces.lines[number - 1]
 
-    def nodes(self, *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    def nodes(self, *types: type[Node]) -> Iterator[Node]:
         """The nodes of exactly these types in all of the file, a node before those inside it."""
         return self._parsed.nodes(self.pieces, types)
 
-    def nodes_in(self, pieces: Collection[Piece], *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    def nodes_in(self, pieces: Collection[Piece], *types: type[Node]) -> Iterator[Node]:
         """The nodes of exactly these types in some pieces of the file, which are parsed if they are not yet."""
         return self._parsed.nodes(pieces, types)
 
-    def nodes_with(self, word: str, *types: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    def nodes_with(self, word: str, *types: type[Node]) -> Iterator[Node]:
         """The nodes of exactly these types in those pieces of the file that a name stands in."""
         return self._parsed.nodes(list(self.pieces.mentioning(word)), types)
 
@@ -88,9 +88,14 @@ class Syntax:
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return self._walk.parents.get(node)
 
-    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around `node`, innermost first."""
-        return flow.ancestors(self._walk.parents, node)
+    @overload
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]: ...
+    @overload
+    def ancestors(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]: ...
+    def ancestors(self, node: cst.CSTNode, kind: type[cst.CSTNode] | None = None) -> Iterator[cst.CSTNode]:
+        """The nodes around `node`, innermost first; of those what is of one type, `cst.FunctionDef`."""
+        around = flow.ancestors(self._walk.parents, node)
+        return around if kind is None else (above for above in around if isinstance(above, kind))
 
     def within(self, node: cst.CSTNode, around: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Those of them that stand in `around`."""
@@ -102,11 +107,11 @@ class Syntax:
 
     def nearest(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
         """The innermost node of a kind around `node`."""
-        return next((above for above in self.ancestors(node) if isinstance(above, kind)), None)
+        return next(self.ancestors(node, kind), None)
 
     def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
         """The statement that `node` is a part of, as far as it has no block of its own."""
-        return next((above for above in self.ancestors(node) if isinstance(above, cst.BaseSmallStatement)), None)
+        return next((a for a in self.ancestors(node) if isinstance(a, cst.BaseSmallStatement)), None)
 
     def scope(self, node: cst.CSTNode) -> str:
         """The dotted scope that the code of `node` runs in: of a def that of its decorators and defaults."""

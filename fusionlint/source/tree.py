@@ -68,7 +68,7 @@ class Source(Meanings):
             return False
         scope = self.scope(node)
         if scope not in self._asked_for:
-            around = (above for above in self.ancestors(node) if isinstance(above, cst.FunctionDef))
+            around = self.ancestors(node, cst.FunctionDef)
             is_asked_for = not any(self._is_never_asked_for(a) for a in around if self._holds(a, node))
             self._asked_for[scope] = is_asked_for and not self._is_in_a_generator(node)
         return self._asked_for[scope]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.branches.conditional import DEPTH, Branch, conditional
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import holds, inside
 from fusionlint.patterns.code.elementwise import ELEMENTWISE, is_elementwise, is_update
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.source.tree import Source
@@ -59,7 +59,7 @@ def is_cheap_call(call: cst.Call, source: Source, depth: int = DEPTH) -> bool:
         return True
     if name in MAPS:
         mapped = function_named(call.args[0].value, source) if call.args else None
-        if mapped and any(isinstance(part, cst.Subscript) for part in inside(mapped.body)):
+        if mapped and holds(mapped.body, cst.Subscript):
             return False  # rows of every leaf are gathered
         return bool(mapped and _is_cheap_function(mapped, source, depth - 1)) or _names_cheap(call, source)
     if found := conditional(call, source):

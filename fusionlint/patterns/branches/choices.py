@@ -141,7 +141,7 @@ def _of_leaves(found: Conditional, names: _Names, source: Source) -> Part | None
 
 def _calls_others(test: cst.BaseExpression, source: Source) -> bool:
     """Whether a test calls what is not of jax."""
-    calls = (part for part in inside(test) if isinstance(part, cst.Call))
+    calls = inside(test, cst.Call)
     names = (source.qualified_name(call.func) or dotted(call.func) for call in calls)
     return not all(name.startswith("jax.") or name.rpartition(".")[2] in _METHODS for name in names)
 

@@ -50,7 +50,7 @@ class Conditional(NamedTuple):
 
 def conditional(node: cst.CSTNode, source: Source) -> Conditional | None:
     """The conditional that `node` is; None for anything else, or where a branch is not seen."""
-    if not isinstance(node, cst.Call) or not source.calls(node, *CONDITIONALS):
+    if not source.calls(node, *CONDITIONALS):
         return None
     is_switch = source.calls(node, _SWITCH)
     test = argument(node, 0, "index" if is_switch else "pred")

@@ -32,7 +32,7 @@ def makes_room(roll: cst.Call, source: Source) -> bool:
     if name is None or by is None or not _is_rolled(roll, source):
         return False
     bound = source.meant(by)
-    if not isinstance(bound, cst.Call) or not source.calls(bound, *_BOUNDS):
+    if not source.calls(bound, *_BOUNDS):
         return False
     if not any(constant(arg.value) == 0 for arg in bound.args):
         return False
@@ -41,7 +41,7 @@ def makes_room(roll: cst.Call, source: Source) -> bool:
 
 def _is_rolled(result: cst.BaseExpression, source: Source) -> bool:
     """`jnp.roll(x, by, axis=0)` of a variable."""
-    if not isinstance(result, cst.Call) or not source.calls(result, "jax.numpy.roll"):
+    if not source.calls(result, "jax.numpy.roll"):
         return False
     whole, by = argument(result, 0, "a"), argument(result, 1, "shift")
     return isinstance(whole, cst.Name | cst.Attribute) and by is not None and not is_literal(by)

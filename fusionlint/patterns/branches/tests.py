@@ -31,7 +31,7 @@ def is_static_test(found: Conditional, source: Source) -> bool:
     """Whether a trace knows which branch is meant, for a text or a shape is compared: `axis == "major"`, `len(x) == 1`;
     or may know it, for identity is: `first & (masks is None)`. XLA drops the others."""
     test = source.meant(found.test)
-    compared = [part for part in inside(test) if isinstance(part, cst.Comparison)]
+    compared = [*inside(test, cst.Comparison)]
     operators = (target.operator for one in compared for target in one.comparisons)
     if any(isinstance(operator, cst.Is) for operator in operators):
         return True

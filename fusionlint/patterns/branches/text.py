@@ -96,7 +96,7 @@ def branch_text(branch: Branch, found: Conditional, source: Source) -> str | Non
 
 def _branches(node: cst.CSTNode, source: Source) -> bool:
     """Whether another conditional stands in `node`: that has to be written otherwise first."""
-    return any(isinstance(part, cst.Call) and source.calls(part, *CONDITIONALS) for part in inside(node))
+    return any(source.calls(part, *CONDITIONALS) for part in inside(node))
 
 
 def _given(branch: Branch, found: Conditional, source: Source) -> cst.BaseExpression | None:

@@ -38,7 +38,7 @@ def loop_around(node: cst.CSTNode, source: Source, depth: int = DEPTH) -> Functi
         return function
     if not source.project.calls_of(source.project.name_of(place)):
         return None
-    found = (c for c in source.calls_of((source.project.name_of(place),)) if isinstance(c, cst.Call))
+    found = source.calls_of((source.project.name_of(place),))
     bodies = (loop_around(c, source, depth - 1) for c in found if not is_switched(c, source))
     return next((body for body in bodies if body is not None), None)
 

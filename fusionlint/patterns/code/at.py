@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, overload
 
 import libcst as cst
 
@@ -12,6 +12,7 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
 Part: TypeAlias = "cst.BaseExpression | cst.BaseSlice"
+Node = TypeVar("Node", bound="cst.CSTNode")
 
 _METHODS = frozenset(("set", "add", "subtract", "multiply", "mul", "divide", "div", "power", "min", "max", "apply"))
 # What sensors look for.
@@ -208,18 +209,28 @@ def indexed_by(part: cst.CSTNode, source: Source) -> cst.Subscript | None:
     return above if isinstance(above, cst.Subscript) else None
 
 
-def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """`node` and everything in it, outside in."""
+@overload
+def inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]: ...
+@overload
+def inside(node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]: ...
+def inside(node: cst.CSTNode, kind: type[cst.CSTNode] | None = None) -> Iterator[cst.CSTNode]:
+    """`node` and everything in it, outside in; of that what is of one type, `cst.Call`."""
     todo = [node]
     while todo:
         node = todo.pop()
-        yield node
+        if kind is None or isinstance(node, kind):
+            yield node
         todo += reversed([*children(node)])
+
+
+def holds(node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> bool:
+    """Whether `node`, or anything in it, is of one of these types."""
+    return any(isinstance(part, kinds) for part in inside(node))
 
 
 def names_in(node: cst.CSTNode) -> Iterator[cst.Name]:
     """The names in `node`, those of its attributes and keywords too."""
-    return (part for part in inside(node) if isinstance(part, cst.Name))
+    return inside(node, cst.Name)
 
 
 def names_read(node: cst.CSTNode) -> Iterator[cst.Name]:

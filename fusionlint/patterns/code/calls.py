@@ -28,7 +28,7 @@ def keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
 def is_handed_to(node: cst.CSTNode, source: Source, *names: str) -> bool:
     """Whether `node` is an argument of a call of one of `names`."""
     call = source.handed_to(node)
-    return call is not None and source.calls(call, *names)
+    return source.calls(call, *names)
 
 
 def call_of(node: cst.CSTNode, source: Source) -> cst.Call | None:

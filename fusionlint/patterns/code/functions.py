@@ -55,7 +55,7 @@ def returns_of(function: cst.FunctionDef, source: Source) -> Iterator[cst.Return
 
 def own_parts(function: Function, kind: type[Node], source: Source) -> Iterator[Node]:
     """The nodes of a type that stand in a function itself, not in functions inside it."""
-    return (part for part in inside(function.body) if isinstance(part, kind) and source.function(part) is function)
+    return (part for part in inside(function.body, kind) if source.function(part) is function)
 
 
 def definitions(places: list[Place], source: Source) -> list[Function]:

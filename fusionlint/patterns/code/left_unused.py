@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Set
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.at import holds, names_read
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.source.edited import names_in
 from fusionlint.source.tree import Source
@@ -45,7 +45,7 @@ def _only_makes(value: cst.BaseExpression, source: Source) -> bool:
             name = source.qualified_name(function) or ""
             return name.startswith(("jax.numpy.", "jax.nn.", "numpy.prod")) or source.calls(value, "len")
         case cst.Subscript(value=cst.Attribute() as whole) | (cst.Attribute() as whole):
-            return whole.attr.value == "shape" and not any(isinstance(part, cst.Call) for part in inside(whole))
+            return whole.attr.value == "shape" and not holds(whole, cst.Call)
     return False
 
 

@@ -15,8 +15,8 @@ from fusionlint.source.tree import Source
 def named(module: str, node: cst.CSTNode, source: Source) -> str:
     """`jrandom` for "jax.random", where `node` writes `jrandom.choice(...)` or the file imports that; `jax.random`
     where it imports jax."""
-    for part in inside(node):
-        if isinstance(part, cst.Attribute) and source.qualified_name(part.value) == module:
+    for part in inside(node, cst.Attribute):
+        if source.qualified_name(part.value) == module:
             return source.code(part.value)
     above, _, last = module.rpartition(".")
     alias = source.alias_at(node, module)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import holds
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
@@ -37,9 +37,7 @@ def passed_over(
 def is_short(what: cst.BaseExpression) -> bool:
     """Whether this is read and not computed, `x`, `state.x` or `info["x"]`: it may stand there more than once."""
     parts = (cst.Name, cst.Attribute, cst.Subscript)
-    return isinstance(what, parts) and not any(
-        isinstance(part, cst.Call | cst.BinaryOperation) for part in inside(what)
-    )
+    return isinstance(what, parts) and not holds(what, cst.Call, cst.BinaryOperation)
 
 
 def _means_the_same(what: cst.BaseExpression, name: cst.Name, there: cst.CSTNode, source: Source) -> bool:

@@ -35,7 +35,7 @@ def _may_run_otherwise(block: cst.CSTNode) -> bool:
 
 def go_through_ifs(nodes: Sequence[cst.CSTNode], source: Source) -> bool:
     """Whether an `if` stands around one of the nodes and not around another."""
-    around = ({above for above in source.ancestors(node) if isinstance(above, cst.If)} for node in nodes)
+    around = (set(source.ancestors(node, cst.If)) for node in nodes)
     first, *others = around
     return any(other != first for other in others)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.at import holds, inside, names_read
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -29,7 +29,7 @@ def is_unchanged_between(one: cst.BaseExpression, other: cst.BaseExpression, sou
     """Whether both say the same of the same values: no name in them is another variable or written anew in between, no
     field assigned, and nothing is called, which may give something else each time."""
     text = source.code(one)
-    if text != source.code(other) or any(isinstance(part, cst.Call) for part in inside(one)):
+    if text != source.code(other) or holds(one, cst.Call):
         return False
     return is_same_at(one, other, source) and (isinstance(one, cst.Name) or _is_kept(text, one, other, source))
 

@@ -79,10 +79,10 @@ def _behind(action: cst.BaseExpression, loop: Loop) -> Iterator[cst.Call]:
     if isinstance(action, cst.Name):
         found += [
             node.value
-            for node in inside(loop.body)
-            if isinstance(node, cst.Assign) and any(_holds(target.target, action.value) for target in node.targets)
+            for node in inside(loop.body, cst.Assign)
+            if any(_holds(target.target, action.value) for target in node.targets)
         ]
-    return (part for each in found for part in inside(each) if isinstance(part, cst.Call))
+    return (part for each in found for part in inside(each, cst.Call))
 
 
 def _holds(target: cst.BaseExpression, name: str) -> bool:

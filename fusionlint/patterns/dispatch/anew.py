@@ -84,7 +84,7 @@ def _called_in(name: cst.Name, loop: cst.For | cst.While, source: Source) -> Ite
     for use in source.writes(name):
         function = source.parent(use.node)
         if isinstance(function, cst.FunctionDef) and loop in source.ancestors(function):
-            calls = (part for part in inside(function.body) if isinstance(part, cst.Call))
+            calls = inside(function.body, cst.Call)
             yield from (call.func for call in calls if isinstance(call.func, cst.Name) and source.value(call.func))
 
 

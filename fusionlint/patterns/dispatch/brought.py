@@ -59,7 +59,7 @@ def _asks_a_number(read: cst.Name, array: cst.Name, is_read: IsRead, source: Sou
     above = source.parent(read)
     is_element = isinstance(above, cst.Subscript) and above.value is read and is_read(above)
     call = source.handed_to(read)
-    return is_element or is_about(read, source) or (call is not None and source.calls(call, "len"))
+    return is_element or is_about(read, source) or (source.calls(call, "len"))
 
 
 def _before(arrays: Sequence[cst.Name], is_read: IsRead, get: str, source: Source) -> tuple[Edit, ...] | None:
@@ -71,7 +71,7 @@ def _before(arrays: Sequence[cst.Name], is_read: IsRead, get: str, source: Sourc
     if not all(names) or not all(_is_there(array, statement, source) for array in arrays):
         return None
     renamed = {array.value: str(name) for array, name in zip(arrays, names, strict=True)}
-    found = (part for part in inside(statement) if isinstance(part, cst.Subscript) and is_read(part))
+    found = (part for part in inside(statement, cst.Subscript) if is_read(part))
     read = [
         source.replace(part.value, renamed[array.value])
         for part in found

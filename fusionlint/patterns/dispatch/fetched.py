@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside, names_in
+from fusionlint.patterns.code.at import holds, inside, names_in
 from fusionlint.patterns.code.unpacked import storing
 from fusionlint.patterns.loops.carry import Carry, Loop, Write, calls, read
 from fusionlint.patterns.loops.loop_gates import is_every_so_often, is_gated
@@ -71,7 +71,7 @@ def is_asked_for(step: cst.Call, loop: Loop, source: Source) -> bool:
     """Whether an `if` of every iteration goes by what `step` returned, `if jnp.isnan(loss): break`: the host waits for
     the step there, whatever else it reads of it."""
     there = _on_device(Carry(loop), [step], source)
-    tests = (part.test for part in inside(loop.body) if isinstance(part, cst.If) and not is_gated(part, loop, source))
+    tests = (part.test for part in inside(loop.body, cst.If) if not is_gated(part, loop, source))
     return any(_goes_by(test, there, step, source) for test in tests)
 
 
@@ -126,7 +126,7 @@ def is_needed(node: cst.BaseExpression, loop: Loop, source: Source, depth: int =
 def _is_read_on(statement: cst.CSTNode, target: cst.BaseExpression, loop: Loop, source: Source, depth: int) -> bool:
     if isinstance(target, cst.Subscript):
         return _is_picked_by(target.value, statement, loop)
-    if depth == 0 or any(isinstance(part, cst.Attribute | cst.Subscript) for part in inside(target)):
+    if depth == 0 or holds(target, cst.Attribute, cst.Subscript):
         return True
     names = list(names_in(target))
     reads = (r for name in names for r in source.reads(name) if loop in source.ancestors(r))
@@ -137,7 +137,7 @@ def _is_picked_by(array: cst.BaseExpression, statement: cst.CSTNode, loop: Loop)
     """Whether what is stored in an array says which elements of another are taken, `candidates = points[mask]`: the
     host has to know how many before it goes on."""
     own = {id(part) for part in inside(statement)}
-    picked = (part for part in inside(loop.body) if isinstance(part, cst.Subscript) and id(part) not in own)
+    picked = (part for part in inside(loop.body, cst.Subscript) if id(part) not in own)
     return any(
         isinstance(element.slice, cst.Index) and element.slice.value.deep_equals(array)
         for part in picked
@@ -210,10 +210,9 @@ def _on_device(carry: Carry, steps: list[cst.Call], source: Source) -> set[str]:
 
 def _comprehended(loop: Loop) -> Iterator[Write]:
     """What comprehensions in the loop go over, as assignments: `{k: float(v) for k, v in metrics.items()}`."""
-    for node in inside(loop.body):
-        if isinstance(node, cst.CompFor):
-            names = tuple(name.value for name in names_in(node.target))
-            yield Write(names, node.iter, always=True)
+    for node in inside(loop.body, cst.CompFor):
+        names = tuple(name.value for name in names_in(node.target))
+        yield Write(names, node.iter, always=True)
 
 
 def _shows(call: cst.Call) -> bool:

@@ -104,7 +104,7 @@ def _is_short_slice(part: cst.Slice, source: Source) -> bool:
 def _is_a_small(count: cst.BaseExpression, source: Source) -> bool:
     """Whether this is a small number, or at most one, `min(k, len(x))`."""
     meant = as_given(count, source)
-    if isinstance(meant, cst.Call) and source.calls(meant, "min"):
+    if source.calls(meant, "min"):
         return any(_is_a_small(arg.value, source) for arg in meant.args if arg.value is not count)
     number = constant(meant)
     return number is not None and 0 <= number <= MOST_OF_FEW
@@ -144,7 +144,7 @@ def _is_by_name(loop: Loop) -> bool:
 def _are_named(iterated: cst.BaseExpression, source: Source) -> bool:
     """Whether each element has a word beside it, `zip(coefficients, names)` of `names: list[str]`: so many as somebody
     reads."""
-    if not isinstance(iterated, cst.Call) or not source.calls(iterated, "zip"):
+    if not source.calls(iterated, "zip"):
         return False
     beside = (source.parameter(arg.value) for arg in iterated.args if isinstance(arg.value, cst.Name))
     said = (each.annotation.annotation for each in beside if each is not None and each.annotation is not None)

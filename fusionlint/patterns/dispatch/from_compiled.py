@@ -31,7 +31,7 @@ def _is_compiled(name: cst.Name, source: Source) -> bool:
         return False
     place = source.body_place(function)
     position = next((i for i, one in enumerate(function.params.params) if one is parameter), None)
-    calls = [call for call in source.calls_of((source.project.name_of(place),)) if isinstance(call, cst.Call)]
+    calls = [*source.calls_of((source.project.name_of(place),))]
     if position is None or place.outer.scope or not calls:
         return False
     handed = [call.args[position].value for call in calls if position < len(call.args)]

@@ -92,7 +92,7 @@ def _begins(function: cst.FunctionDef, source: Source) -> int:
 def _captures(node: cst.CSTNode, function: cst.FunctionDef | cst.Lambda, source: Source) -> bool:
     """Whether something in `node` is a variable of a function around it."""
     own, around = source.body_scope(function), source.scope(function)
-    said = {part for each in inside(node) if isinstance(each, cst.Annotation) for part in inside(each)}
+    said = {part for each in inside(node, cst.Annotation) for part in inside(each)}
     read = [name for name in names_read(node) if source.parent(name) is not function]  # which has a name itself
     scopes = ((around if name in said else source.scope(name), name.value) for name in read)
     found = (source.facts.lookup(scope, name) for scope, name in scopes)

@@ -17,7 +17,7 @@ from fusionlint.source.walk import dotted
 def is_state_dropped(name: str, source: Source) -> bool:
     """Whether the file shows a call of what is called `name`, first of whose results is the state, that keeps others of
     them alone, or none where another call of it keeps the state: a dictionary's `update` keeps nothing."""
-    calls = [call for call in source.nodes(cst.Call) if isinstance(call, cst.Call) and _is_of(call, name)]
+    calls = [call for call in source.nodes(cst.Call) if _is_of(call, name)]
     calls = [call for call in calls if not is_idle(source.project, source.place(call))]
     goes_on = {dotted(call.func) for call in calls if _is_state_kept(call, source)}
     return any(

@@ -101,7 +101,7 @@ def _is_handed_to_another(state: cst.Name, call: cst.Call, owner: str, source: S
             continue
         if state.value not in _parameters(other) or not _GETS.match(other.name.value):
             continue
-        parts = (part for part in inside(other.body) if isinstance(part, cst.Attribute))
+        parts = inside(other.body, cst.Attribute)
         if any(dotted(part).partition(".")[0] == state.value and _is_returned(part, source) for part in parts):
             return True
     return False

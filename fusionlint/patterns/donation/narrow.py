@@ -42,7 +42,7 @@ def _makes_circuits(source: Source) -> bool:
 def _layers(source: Source) -> list[cst.Call]:
     named = {name for _, name, _ in source.project.named_calls(source.path) if name is not None}
     names = {name for name in named if (found := _LAYER.match(name)) and not _WITHOUT.match(found["name"])}
-    return [call for call in source.calls_of(names) if isinstance(call, cst.Call)] if names else []
+    return [*source.calls_of(names)]
 
 
 def _is_wide(layer: cst.Call, source: Source) -> bool:
@@ -58,7 +58,7 @@ def _are_told_to_be(source: Source) -> bool:
         if source.project.inherits(place := Place(source.path, scope), MODULES)
     )
     names = {source.project.name_of(place) for place in classes if _is_told_all(place, source)}
-    made = [call for call in source.calls_of(names) if isinstance(call, cst.Call)] if names else []
+    made = [*source.calls_of(names)]
     made = [call for call in made if not source.facts.class_around(source.scope(call))]
     return bool(made) and all(_has_narrow_sizes(call, source) for call in made)
 

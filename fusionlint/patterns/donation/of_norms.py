@@ -38,4 +38,4 @@ def _is_named(handed: cst.BaseExpression, call: cst.Call, source: Source, depth:
 
 def _is_of_all(one: cst.BaseExpression, source: Source) -> bool:
     """Whether this takes all of an array to one number."""
-    return isinstance(one, cst.Call) and source.calls(one, *_TO_ONE) and len(one.args) == 1
+    return source.calls(one, *_TO_ONE) and len(one.args) == 1

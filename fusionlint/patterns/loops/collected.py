@@ -156,4 +156,4 @@ def is_of_a_list(array: cst.BaseExpression, source: Source, depth: int = _NEAR) 
 def _is_listed_by(written: cst.Name, source: Source, depth: int) -> bool:
     """Whether one of several writes of a variable stores such an array; the others put it in another order."""
     made = assigned(written, source)
-    return isinstance(made, cst.Call) and source.calls(made, *_LISTED) and is_of_a_list(made, source, depth)
+    return source.calls(made, *_LISTED) and is_of_a_list(made, source, depth)

@@ -73,7 +73,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     if not all(_is_along(row, counter.value, size.axis) for row in reads):
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
-    calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
+    calls = [*inside(_turn(loop), cst.Call)]
     return CountedRows(size, reads) if is_work and all(is_of_arrays(c, source) for c in calls) else None
 
 
@@ -100,7 +100,7 @@ def is_listed(name: cst.Name, source: Source) -> bool:
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a GPU fuses what the turns do, or merges it, by itself."""
-    calls = [node for node in inside(_turn(loop)) if isinstance(node, cst.Call)]
+    calls = [*inside(_turn(loop), cst.Call)]
     return all(is_elementwise(call, source) or source.calls(call, *_LIGHT) or _is_method(call) for call in calls)
 
 

@@ -50,12 +50,9 @@ def _number(value: cst.BaseExpression | None, source: Source, *, is_known: bool 
 
 def _is_compiled(parameter: cst.Name, source: Source) -> bool:
     """Whether `jax.jit` stands above the function around, or one of those around it."""
-    for above in source.ancestors(parameter):
-        if isinstance(above, cst.FunctionDef):
-            facts = source.facts.functions.get(source.body_scope(above))
-            if facts is not None and not JIT.isdisjoint(source.project.decorators(source.path, facts)):
-                return True
-    return False
+    scopes = map(source.body_scope, source.ancestors(parameter, cst.FunctionDef))
+    functions = (source.facts.functions.get(scope) for scope in scopes)
+    return any(one and not JIT.isdisjoint(source.project.decorators(source.path, one)) for one in functions)
 
 
 def stores_nothing(body: Function) -> bool:

@@ -132,7 +132,7 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
     if depth == 0:
         return None
     called = [(p, call) for p, call in project.calls_of(name) if p.path != source.path and not is_idle(project, p)]
-    made = [call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name)]
+    made = [call for call in source.calls_of((name,)) if source.calls(call, name)]
     made += _of_lifted(owner, source)
     handed = [argument(call, place, field) for call in made if not is_idle(project, source.place(call))]
     found = [_number(value, source, depth) for value in handed]

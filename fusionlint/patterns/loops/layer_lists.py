@@ -78,7 +78,7 @@ def _of_value(value: cst.BaseExpression, source: Source) -> Layers | None:
 def _appended(value: cst.BaseExpression, source: Source) -> Layers | None:
     """`self.blocks = []`, then `for key in keys: self.blocks.append(Block(width, key=key))`, and nothing else; of a
     list that is stored under another name after that, the same."""
-    if isinstance(value, cst.Call) and source.calls(value, *_WRAPPERS) and len(value.args) == 1:
+    if source.calls(value, *_WRAPPERS) and len(value.args) == 1:
         value = value.args[0].value
     value = source.meant(value)
     statement, function = source.parent(value), source.function(value)
@@ -87,7 +87,7 @@ def _appended(value: cst.BaseExpression, source: Source) -> Layers | None:
             append = f"{source.code(target)}.append"
         case _:
             return None
-    added = [part for part in inside(function.body) if isinstance(part, cst.Call) and dotted(part.func) == append]
+    added = [part for part in inside(function.body, cst.Call) if dotted(part.func) == append]
     match added:
         case [cst.Call(args=[cst.Arg(value=cst.Call() as built, keyword=None)]) as call]:
             around = islice(source.ancestors(call), _STATEMENT)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import holds
 from fusionlint.patterns.loops.carry import Loop, calls
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -66,9 +66,7 @@ def is_every_so_often(node: cst.CSTNode, loop: Loop, source: Source) -> bool:
     """Whether an `if` inside the loop lets `node` run once in so many iterations, `if step % 1000 == 0: ...`."""
     around = set(source.ancestors(node))
     return any(
-        isinstance(above, cst.If)
-        and above.body in around
-        and any(isinstance(part, cst.Modulo) for part in inside(above.test))
+        isinstance(above, cst.If) and above.body in around and holds(above.test, cst.Modulo)
         for above in source.within(node, loop)
     )
 

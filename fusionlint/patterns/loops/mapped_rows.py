@@ -12,7 +12,17 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Part, constant, elements, indexed_by, inside, is_whole, names_in, names_read
+from fusionlint.patterns.code.at import (
+    Part,
+    constant,
+    elements,
+    holds,
+    indexed_by,
+    inside,
+    is_whole,
+    names_in,
+    names_read,
+)
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.imports import vmap_of_jax
@@ -66,9 +76,9 @@ def mapped(join: cst.Call, loop: Comprehension, source: Source, size: str | None
     rows = _rows(loop, source)
     if axis is None or count is None or vmap is None or not rows or source.has_comment(join):
         return None
-    if not all(is_mappable(call, source) for call in inside(loop.elt) if isinstance(call, cst.Call)):
+    if not all(is_mappable(call, source) for call in inside(loop.elt, cst.Call)):
         return None
-    if any(isinstance(part, cst.NamedExpr | cst.Await) for part in inside(loop.elt)):
+    if holds(loop.elt, cst.NamedExpr, cst.Await):
         return None
     alike = {_pattern(row, source): row for row in rows}
     names = _names(alike, loop, source)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.finding import Edit, Location
-from fusionlint.patterns.code.at import constant, inside, names_in
+from fusionlint.patterns.code.at import constant, holds, inside, names_in
 from fusionlint.patterns.code.before import free_name
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.imports import numpy_of_jax, vmap_of_jax
@@ -59,12 +59,12 @@ def _appended(loop: cst.For, source: Source) -> tuple[cst.Call, cst.Name] | None
     """The one call that appends, which ends the body, and the list that it appends to."""
     if not isinstance(loop.body, cst.IndentedBlock) or loop.orelse is not None:
         return None
-    if any(isinstance(part, cst.Await | cst.Yield | cst.NamedExpr) for part in inside(loop.body)):
+    if holds(loop.body, cst.Await, cst.Yield, cst.NamedExpr):
         return None
     appends = [
         part
-        for part in inside(loop.body)
-        if isinstance(part, cst.Call) and isinstance(part.func, cst.Attribute) and part.func.attr.value == "append"
+        for part in inside(loop.body, cst.Call)
+        if isinstance(part.func, cst.Attribute) and part.func.attr.value == "append"
     ]
     match loop.body.body[-1]:
         case cst.SimpleStatementLine(
@@ -100,7 +100,7 @@ def _joined(values: cst.Name, source: Source) -> cst.Call | None:
     written = source.written(values)
     reads = [read for read in source.reads(written) if read is not values] if written is not None else []
     join = source.handed_to(reads[0]) if len(reads) == 1 else None
-    return join if join is not None and source.calls(join, *_JOINS) and join.args[0].value is reads[0] else None
+    return join if source.calls(join, *_JOINS) and join.args[0].value is reads[0] else None
 
 
 def _is_read_behind(loop: cst.For, source: Source) -> bool:

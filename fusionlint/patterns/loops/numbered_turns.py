@@ -42,19 +42,19 @@ def has_turns_apart(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a loop over more than a few numbers lists what each makes of arrays, and the number itself says no more
     than which part of them."""
     counter, over = loop.target if isinstance(loop, cst.For) else loop.for_in.target, iterated_by(loop)
-    if not isinstance(counter, cst.Name) or not isinstance(over, cst.Call) or not source.calls(over, "range"):
+    if not isinstance(counter, cst.Name) or not source.calls(over, "range"):
         return False
     if len(over.args) > _BOUNDS or is_few(over, source) or is_said(loop, source) or not _lists(loop, source):
         return False
     turn = _turn(loop)
     mentions = [name for name in names_in(turn) if name.value == counter.value]
-    calls = [part for part in inside(turn) if isinstance(part, cst.Call)]
+    calls = [*inside(turn, cst.Call)]
     return bool(mentions) and all(_picks(n, source) for n in mentions) and all(_is_of_arrays(c, source) for c in calls)
 
 
 def is_heavy(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a turn does what is a kernel of its own on every target, itself or by a function that it calls."""
-    return any(_is_heavy(part.func, source) for part in inside(_turn(loop)) if isinstance(part, cst.Call))
+    return any(_is_heavy(part.func, source) for part in inside(_turn(loop), cst.Call))
 
 
 def _is_heavy(function: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
@@ -66,7 +66,7 @@ def _is_heavy(function: cst.BaseExpression, source: Source, depth: int = _DEPTH)
         return True
     made = function_named(function, source) if depth else None
     if made is not None:
-        calls = (part for part in inside(made.body) if isinstance(part, cst.Call))
+        calls = inside(made.body, cst.Call)
         return any(_is_heavy(call.func, source, depth - 1) for call in calls)
     place = source.project.find(name) if depth else None
     within = source.project.calls_within(place) if place is not None else iter(())
@@ -119,7 +119,7 @@ def _picks(number: cst.Name, source: Source) -> bool:
             return _is_a_mask(number, source)
         case cst.Arg():
             call = source.parent(index)
-            return isinstance(call, cst.Call) and source.calls(call, *_FOLDS)
+            return source.calls(call, *_FOLDS)
     return False
 
 

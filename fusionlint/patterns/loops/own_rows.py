@@ -38,7 +38,7 @@ def are_rows_of_its_own(written: tuple[str, ...], step: cst.Call, carry: Carry) 
 def _is_by_rows(name: str, carry: Carry) -> bool:
     """Whether all that the loop does with a variable is to read and write it where the loop counts, `x[i]`."""
     uses = [part for part in names_in(carry.loop.body) if part.value == name]
-    rows = [part for part in inside(carry.loop.body) if isinstance(part, cst.Subscript) and _row(part, name, carry)]
+    rows = [part for part in inside(carry.loop.body, cst.Subscript) if _row(part, name, carry)]
     return bool(uses) and len(uses) == len(rows)
 
 

@@ -33,7 +33,7 @@ def is_stacked_by_a_scan(array: cst.BaseExpression, source: Source) -> bool:
 
 def _handed_by_a_tree_map(parameter: cst.Param, source: Source) -> cst.BaseExpression | None:
     """x of `jax.tree.map(lambda row: ..., x)`, for `row`."""
-    function = next((above for above in source.ancestors(parameter) if isinstance(above, cst.Lambda)), None)
+    function = source.nearest(parameter, cst.Lambda)
     call = source.handed_to(function) if function is not None else None
     if call is None or function is None or source.qualified_name(call.func) not in TREE_MAPS:
         return None
@@ -50,4 +50,4 @@ def _is_second_of_a_scan(written: cst.CSTNode | None, source: Source) -> bool:
             return False
         place = next(i for i, each in enumerate(several.elements) if each is element)
         written, made = several, assigned(several, source)
-    return place == 1 and made is not None and source.calls(made, *_SCANS)
+    return place == 1 and source.calls(made, *_SCANS)

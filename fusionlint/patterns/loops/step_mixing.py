@@ -49,12 +49,11 @@ def looks_up_by_carry(step: Step) -> bool:
 
 def _calls(body: Function, source: Source, depth: int) -> Iterator[cst.Call]:
     """The calls of a function, and of those of the file that it calls."""
-    for node in inside(body.body):
-        if isinstance(node, cst.Call):
-            yield node
-            helper = helper_called(node, source) if depth else None
-            if helper is not None:
-                yield from _calls(helper, source, depth - 1)
+    for call in inside(body.body, cst.Call):
+        yield call
+        helper = helper_called(call, source) if depth else None
+        if helper is not None:
+            yield from _calls(helper, source, depth - 1)
 
 
 def _adds_up(call: cst.Call, source: Source) -> bool:

@@ -148,7 +148,7 @@ def _counts(scan: cst.Call, source: Source) -> bool:
     """Whether the steps of a scan are 0, 1, 2, ..."""
     over = argument(scan, 2, "xs")
     meant = source.value(over) if isinstance(over, cst.Name) else over
-    return meant is not None and source.calls(meant, "jax.numpy.arange")
+    return source.calls(meant, "jax.numpy.arange")
 
 
 def _is_own_place(index: tuple[Part, ...], step: cst.Name, source: Source) -> bool:

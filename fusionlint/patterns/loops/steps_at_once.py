@@ -15,7 +15,7 @@ from fusionlint.patterns.code.at import (
     RANGES,
     Write,
     constant,
-    inside,
+    holds,
     is_whole,
     names_read,
     reads,
@@ -117,6 +117,6 @@ def _is_an_array(table: cst.BaseExpression, source: Source) -> bool:
     """Whether `table[i]`, with a traced `i`, is of an array of jax: nothing else of a function's takes that."""
     if kind(table, source) == "array" or source.calls(table, *FRESH_BY_SHAPE):
         return True
-    is_plain = not any(isinstance(part, cst.Call) for part in inside(table))
+    is_plain = not holds(table, cst.Call)
     names = [*names_read(table)]
     return is_plain and all(source.facts.bound("", name.value) is None for name in names) and bool(names)

@@ -183,7 +183,7 @@ def _holds_arrays(first: cst.BaseExpression | None, source: Source) -> bool:
     """Whether what the loop begins with holds an array in each of its places: `jnp.zeros((k,) + x.shape)`, `(k,
     *x.shape)`."""
     made = source.meant(first)
-    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) and source.calls(made, *FILLED) else None
+    shape = argument(made, 0, "shape") if source.calls(made, *FILLED) else None
     shape = source.meant(shape)
     match shape.body if isinstance(shape, cst.IfExp) else shape:
         case cst.BinaryOperation(left=cst.Tuple(), operator=cst.Add(), right=cst.Attribute(attr=cst.Name("shape"))):
@@ -198,7 +198,7 @@ def is_written(value: cst.BaseExpression, source: Source, depth: int = _DEPTH) -
     if isinstance(value, cst.Name) and depth:
         meant = source.value(value)
         return meant is not None and is_written(meant, source, depth - 1)
-    if isinstance(value, cst.Call) and source.calls(value, *CHOICES):
+    if source.calls(value, *CHOICES):
         return bool(depth) and any(is_written(arg.value, source, depth - 1) for arg in value.args[1:])
     write = at_write(value)
     return write is not None and not any(isinstance(part, cst.Slice) for part in write.index)

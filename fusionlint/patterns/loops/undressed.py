@@ -52,7 +52,7 @@ def taken(scan: cst.Call, source: Source) -> cst.Tuple | None:
 
 def _returned(body: cst.FunctionDef) -> cst.Tuple | None:
     """The `None, made` of the one return."""
-    found = [part for part in inside(body.body) if isinstance(part, cst.Return)]
+    found = [*inside(body.body, cst.Return)]
     match found:
         case [cst.Return(value=cst.Tuple(elements=[first, cst.Element()]) as both)] if is_none(first.value):
             return both

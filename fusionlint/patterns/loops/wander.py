@@ -112,7 +112,7 @@ def walks(body: Function, source: Source) -> bool:
         return False
     parts = carried(body.params.params[-1].name, source)
     stacks, names = {part.value for part in parts if _is_written_by(body, part, source)}, {part.value for part in parts}
-    reads = (node for node in inside(body.body) if isinstance(node, cst.Subscript))
+    reads = inside(body.body, cst.Subscript)
     return any(_is_on_top(read, stacks, names) for read in reads)
 
 
@@ -122,7 +122,7 @@ def goes_on_from(body: Function, source: Source) -> bool:
     parts = carried(body.params.params[-1].name, source) if body.params.params else ()
     names = {part.value for part in parts}
     written = [(array, index) for array, index in _written(body, source) if array in names]
-    return any(_is_read_elsewhere(node, written) for node in inside(body.body) if isinstance(node, cst.Subscript))
+    return any(_is_read_elsewhere(node, written) for node in inside(body.body, cst.Subscript))
 
 
 def _written(body: Function, source: Source) -> Iterator[tuple[str, Sequence[Part]]]:
@@ -194,7 +194,7 @@ def searches(function: Function) -> bool:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=parts))], value=cst.Name(value)):
                 if value == carry.value:
                     names.update(part.value.value for part in parts if isinstance(part.value, cst.Name))
-    reads = (node for node in inside(function.body) if isinstance(node, cst.Subscript))
+    reads = inside(function.body, cst.Subscript)
     return any(
         name.value in names
         for read in reads

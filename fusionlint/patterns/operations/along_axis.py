@@ -44,7 +44,7 @@ def moves_for_each(call: cst.Call, name: str, source: Source) -> bool:
 def _is_spread(call: cst.Call, source: Source) -> bool:
     """Whether the outermost function around says how its arrays are spread over devices, `self.shard_by_stage(ids)`:
     each device then moves the few that it has."""
-    around = [above for above in source.ancestors(call) if isinstance(above, cst.FunctionDef)]
+    around = [*source.ancestors(call, cst.FunctionDef)]
     parts = inside(around[-1]) if around else ()
     return any(isinstance(part, cst.Call) and _SHARDS.search(dotted(part.func)) is not None for part in parts)
 

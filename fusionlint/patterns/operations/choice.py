@@ -88,7 +88,7 @@ def is_beside_a_call(node: cst.CSTNode, names: Collection[str], source: Source) 
 def _makes_data(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above a function around `node`, or how its docstring begins, says that it makes the data to
     train on: "Generate training data."."""
-    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(node, cst.FunctionDef)
     return any(_DATA.search(text) for function in around for text in _said_of(function))
 
 
@@ -197,7 +197,7 @@ def are_numbers(made: Choice, values: Sequence[cst.BaseExpression], source: Sour
 def dtype_of(among: cst.BaseExpression, source: Source) -> str | None:
     """The dtype that what makes an array of values says, `jnp.uint8` of `jnp.uint8([0, 1])`."""
     made = source.meant(among)
-    if not isinstance(made, cst.Call) or not source.calls(made, *_ARRAYS):
+    if not source.calls(made, *_ARRAYS):
         return None
     if source.calls(made, *_UNSAID):
         dtype = argument(made, 1, "dtype")

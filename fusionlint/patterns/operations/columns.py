@@ -54,9 +54,9 @@ def _pieces(read: cst.BaseExpression, source: Source) -> list[Column] | None:
             return _unpacked(read, 0, source)
         case cst.Arg():
             call = source.parent(parent)
-            if isinstance(call, cst.Call) and source.calls(call, *CHOICES) and call.args[0] is not parent:
+            if source.calls(call, *CHOICES) and call.args[0] is not parent:
                 return []
-            if isinstance(call, cst.Call) and source.calls(call, *_UNSTACKS) and call.args[0] is parent:
+            if source.calls(call, *_UNSTACKS) and call.args[0] is parent:
                 return _unpacked(call, _axis(call), source)
     return None
 

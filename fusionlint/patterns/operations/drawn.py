@@ -59,7 +59,7 @@ def count_of(among: cst.BaseExpression, source: Source) -> cst.BaseExpression | 
     """How many numbers from 0 on are drawn from, n of `n` and of `jnp.arange(n)`; None where it is not seen that what
     is drawn is such a number."""
     made = source.meant(among)
-    if isinstance(made, cst.Call) and source.calls(made, *RANGES):
+    if source.calls(made, *RANGES):
         return _end_of(made, source)
     found = kind(among, source)
     is_number = found == "scalar" or (found is None and _COUNT.match(last_name(dotted(among))) is not None)
@@ -86,7 +86,7 @@ def _end_of(numbers: cst.Call, source: Source) -> cst.BaseExpression | None:
 
 def _start_of(among: cst.BaseExpression, source: Source) -> str | None:
     """`first` of `jnp.arange(first, end)`, written in place, where nothing has to stand around it in a sum."""
-    if not isinstance(among, cst.Call) or not source.calls(among, *RANGES) or not has_only(among, 2):
+    if not source.calls(among, *RANGES) or not has_only(among, 2):
         return None
     match among.args:
         case [cst.Arg(value=cst.Name() | cst.Attribute() | cst.Integer() as start), cst.Arg()]:
@@ -102,7 +102,7 @@ def _stands_alone(node: cst.CSTNode, source: Source) -> bool:
 def draws_again(draw: cst.CSTNode, source: Source) -> bool:
     """Whether another draw takes the key of `draw` too: what the two give hangs together, and would no longer, or only
     then, if one of them went otherwise about it."""
-    calls = (part for part in inside(draw) if isinstance(part, cst.Call) and _is_of_random(part, source))
+    calls = (part for part in inside(draw, cst.Call) if _is_of_random(part, source))
     keys = (argument(call, 0, "key") for call in calls)
     return any(isinstance(key, cst.Name) and _is_shared(key, source) for key in keys)
 
@@ -133,7 +133,7 @@ def is_used_as_array(name: cst.Name, source: Source) -> bool:
                 return True
             case cst.Arg():
                 call = source.parent(above)
-                if isinstance(call, cst.Call) and source.calls(call, "len"):
+                if source.calls(call, "len"):
                     return True
     return False
 
@@ -150,5 +150,5 @@ def _picks(read: cst.CSTNode, source: Source) -> bool:
             return index.value is read
         case cst.Arg():
             call = source.handed_to(read)
-            return call is not None and source.calls(call, "jax.numpy.take") and argument(call, 1, "indices") is read
+            return source.calls(call, "jax.numpy.take") and argument(call, 1, "indices") is read
     return False

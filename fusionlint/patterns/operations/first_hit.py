@@ -80,7 +80,7 @@ def may_have_more_axes(mask: cst.BaseExpression, source: Source) -> bool:
 def _is_a_row(side: cst.BaseExpression, source: Source) -> bool:
     """Whether a side has one axis: the other, which picks one place of it, is a number then."""
     made = source.meant(side)
-    if isinstance(made, cst.Call) and source.calls(made, *_ROWS):
+    if source.calls(made, *_ROWS):
         return keyword(made, "axis") is None
     return axes_of(made, source) == "vector"
 

@@ -76,7 +76,7 @@ def _in_a_chain(inverse: cst.BaseExpression, source: Source) -> Multiplied | Non
         return None
     factors = source.parent(element)
     call = source.handed_to(factors) if isinstance(factors, cst.List | cst.Tuple) else None
-    if not isinstance(factors, cst.List | cst.Tuple) or call is None or not source.calls(call, _CHAIN):
+    if not isinstance(factors, cst.List | cst.Tuple) or not source.calls(call, _CHAIN):
         return None
     place = factors.elements.index(element)
     is_right = place == len(factors.elements) - 1

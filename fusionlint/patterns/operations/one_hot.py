@@ -70,7 +70,7 @@ def _compared(node: cst.Comparison, source: Source) -> OneHot | None:
             for index, classes in ((left, right), (right, left)):
                 if not isinstance(index, cst.Subscript) or not _adds_last_axis(index, source):
                     continue
-                if isinstance(classes, cst.Call) and source.calls(classes, _ARANGE) and len(classes.args) == 1:
+                if source.calls(classes, _ARANGE) and len(classes.args) == 1:
                     return OneHot(index.value, classes.args[0].value)
     return None
 
@@ -112,7 +112,7 @@ def factors(
 
 def is_einsum(node: cst.BinaryOperation | cst.Call, source: Source) -> TypeGuard[cst.Call]:
     """Whether `node` is an einsum that says no more than its axes and how exact it is."""
-    if not isinstance(node, cst.Call) or not source.calls(node, EINSUM):
+    if not source.calls(node, EINSUM):
         return False
     return has_only(node, 3, "precision", "preferred_element_type", "optimize")
 

@@ -79,7 +79,7 @@ def _shape(read: cst.CSTNode, source: Source) -> set[str]:
 def _is_quotient(node: cst.BaseExpression, source: Source) -> bool:
     """`n // size`, or `min(steps, n // size)`, which a caller may make less."""
     meant = source.meant(node)
-    if isinstance(meant, cst.Call) and source.calls(meant, "min"):
+    if source.calls(meant, "min"):
         is_few = any(isinstance(arg.value, cst.Integer) for arg in meant.args)
         return not is_few and any(_is_quotient(arg.value, source) for arg in meant.args)
     return isinstance(meant, cst.BinaryOperation) and isinstance(meant.operator, cst.FloorDivide)

@@ -67,7 +67,7 @@ def _picks_at(read: cst.CSTNode, axis: int | None, default: int | None, source: 
                 yield Pick(node, node.value, is_kept=False)
         case cst.Arg():
             node = source.parent(above)
-            if isinstance(node, cst.Call) and source.calls(node, _TAKE) and argument(node, 1, "indices") is index:
+            if source.calls(node, _TAKE) and argument(node, 1, "indices") is index:
                 array, given = argument(node, 0, "arr"), argument(node, 2, "axis")
                 found = constant(given) if given is not None else -1
                 if array is not None and is_same_axis(found, along):
@@ -82,7 +82,7 @@ def _spread(read: cst.CSTNode, axis: int | None, source: Source) -> cst.CSTNode:
             return above
         case cst.Arg():
             call = source.parent(above)
-            if isinstance(call, cst.Call) and source.calls(call, _EXPAND) and argument(call, 0, "a") is read:
+            if source.calls(call, _EXPAND) and argument(call, 0, "a") is read:
                 given = argument(call, 1, "axis")
                 return call if given is not None and is_same_axis(constant(given), axis) else read
     return read

@@ -41,7 +41,7 @@ def _factors(node: cst.BaseExpression, matrix: str, source: Source, depth: int) 
     if parts is None:
         yield source.code(node)
         return
-    if isinstance(node, cst.Call) and source.calls(node, *SOLVES, *INVERSES):
+    if source.calls(node, *SOLVES, *INVERSES):
         yield _BETWEEN
     for part in parts:
         yield from _factors(part, matrix, source, depth - 1)
@@ -86,7 +86,7 @@ def _called(call: cst.Call, matrix: str, source: Source) -> list[cst.BaseExpress
 
 def is_of(call: cst.CSTNode, matrix: str, source: Source) -> bool:
     """Whether a call solves with `matrix`, or inverts it."""
-    if not isinstance(call, cst.Call) or not source.calls(call, *SOLVES, *INVERSES):
+    if not source.calls(call, *SOLVES, *INVERSES):
         return False
     first = argument(call, 0, "a")
     return first is not None and source.code(first) == matrix

@@ -195,7 +195,7 @@ def is_beside_a_decomposition(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around, or one of those in it, finds eigenvalues or singular values, `eigh(t)`, `pinv(g)`:
     beside that the order of one vector, most often of just these, is nothing; and those of `eig` are complex, which
     neither `argmax` nor `top_k` takes."""
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    around = [*source.ancestors(node, cst.FunctionDef)]
     return bool(around) and any(around[-1] in source.ancestors(call) for call in source.calls_of(_DECOMPOSES))
 
 

@@ -37,7 +37,7 @@ def is_a_share(count: cst.BaseExpression | None, source: Source, depth: int = _V
     if isinstance(count, cst.Name) and depth:
         value = source.value(count)
         return value is not None and is_a_share(value, source, depth - 1)
-    if isinstance(count, cst.Call) and source.calls(count, "max", "min"):
+    if source.calls(count, "max", "min"):
         return any(is_a_share(arg.value, source, depth) for arg in count.args)
     parts = list(inside(count)) if count is not None else []
     is_part = any(
@@ -58,7 +58,7 @@ def is_of_a_leaf(count: cst.BaseExpression | None, source: Source) -> bool:
     function = source.function(count) if count is not None else None
     if count is None or not isinstance(function, cst.FunctionDef):
         return False
-    mapped = (argument(call, 0, "f") for call in source.calls_of(TREE_MAPS) if isinstance(call, cst.Call))
+    mapped = (argument(call, 0, "f") for call in source.calls_of(TREE_MAPS))
     is_mapped = any(isinstance(one, cst.Name) and one.value == function.name.value for one in mapped)
     return is_mapped and not {name.value for name in names_read(count)}.isdisjoint(
         each.name.value for each in parameters(function)
@@ -87,8 +87,8 @@ def _is_a_size(node: cst.CSTNode, source: Source) -> bool:
 
 def _joins_what_is_held(node: cst.BaseExpression, owner: str, source: Source, depth: int = _VALUES) -> bool:
     """Whether `node` is made of an attribute of `owner` with something behind it, as far as can be seen."""
-    for part in inside(node):
-        if isinstance(part, cst.Call) and source.calls(part, "jax.numpy.concatenate"):
+    for part in inside(node, cst.Call):
+        if source.calls(part, "jax.numpy.concatenate"):
             listed = part.args[0].value if part.args else None
             joined = listed.elements if isinstance(listed, cst.Tuple | cst.List) else ()
             if any(dotted(one.value).startswith(f"{owner}.") for one in joined):

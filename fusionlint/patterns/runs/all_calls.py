@@ -48,7 +48,7 @@ def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Ca
 def _bound_by_name(arg: cst.Arg, source: Source) -> cst.Name | None:
     """What `partial(step, loss=loss)` is called, which takes the other arguments of `step` as that does."""
     call = source.parent(arg)
-    if not isinstance(call, cst.Call) or not source.calls(call, *PARTIAL) or call.args[0] is not arg or arg.keyword:
+    if not source.calls(call, *PARTIAL) or call.args[0] is not arg or arg.keyword:
         return None
     name = source.assigned_name(call)
     return name if isinstance(name, cst.Name) and all(each.keyword is not None for each in call.args[1:]) else None
@@ -81,7 +81,7 @@ def received(read: cst.CSTNode, source: Source) -> list[cst.Name]:
     if place is None or returned is None or any(caller.path != source.path for caller, _ in callers):
         return []
     name = source.project.name_of(place)
-    made = [call for call in source.calls_of((name,)) if isinstance(call, cst.Call) and source.calls(call, name)]
+    made = [call for call in source.calls_of((name,)) if source.calls(call, name)]
     names = [_unpacked(call, returned, source) for call in made if not is_idle(source.project, source.place(call))]
     return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
 

@@ -6,6 +6,8 @@ loop; unknown is no.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from fusionlint.patterns.runs.under import LOOPS, under_loop
@@ -33,7 +35,7 @@ def _loops(source: Source) -> list[str]:
     return [*LOOPS, *(project.name_of(Place(source.path, scope)) for scope in running if scope in functions)]
 
 
-def _is_handed_to(node: cst.CSTNode, loops: list[cst.CSTNode], source: Source, depth: int) -> bool:
+def _is_handed_to(node: cst.CSTNode, loops: Sequence[cst.Call], source: Source, depth: int) -> bool:
     """Whether `node`, or what is made of it under another name, is an argument of one of the loops."""
     for read in source.readers(node):
         around = list(source.ancestors(read))

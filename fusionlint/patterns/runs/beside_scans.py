@@ -53,7 +53,7 @@ def is_given_by_whole_loops(made: cst.CSTNode | None, source: Source) -> bool:
     if not isinstance(made, cst.Call):
         return False
     function: cst.BaseExpression = made.func
-    if isinstance(function, cst.Call) and source.calls(function, *VMAPS) and function.args:
+    if source.calls(function, *VMAPS) and function.args:
         function = function.args[0].value
     named = function_named(function, source)
     place = source.project.find(source.qualified_name(function)) if named is None else source.body_place(named)

@@ -97,7 +97,7 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
 
 def _is_said_to_run_once(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment that a function around `node` begins with says so: "transposed at the end (run once)"."""
-    around = (above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(node, cst.FunctionDef)
     return any(_ONCE.search(_opening(function)) for function in around)
 
 
@@ -233,7 +233,7 @@ def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
     """Whether `function` is there to make another, `make_potential(atoms)`: what it does itself, it does once."""
     if not _MAKES.match(function.name.value):
         return False
-    own = {part.name.value for part in inside(function.body) if isinstance(part, cst.FunctionDef)}
+    own = {part.name.value for part in inside(function.body, cst.FunctionDef)}
     values = (part.value for part in returns_of(function, source) if part.value is not None)
     return any(name.value in own for value in values for name in names_read(value))
 

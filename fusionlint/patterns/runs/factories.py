@@ -53,7 +53,7 @@ def _is_made(value: cst.BaseExpression, own: dict[str, cst.FunctionDef], source:
 
 
 def _is_own(value: cst.BaseExpression, own: dict[str, cst.FunctionDef], source: Source) -> bool:
-    if isinstance(value, cst.Call) and source.calls(value, *TRANSFORMS):
+    if source.calls(value, *TRANSFORMS):
         return any(_is_own(arg.value, own, source) for arg in value.args)
     return isinstance(value, cst.Name) and value.value in own
 

@@ -87,8 +87,7 @@ def _hands_over_numpy(call: cst.CSTNode, source: Source) -> bool:
     if not isinstance(call, cst.Call) or not call.args:
         return False
     return all(
-        isinstance(arg.value, cst.Call)
-        and source.calls(arg.value, *TO_ARRAY)
+        source.calls(arg.value, *TO_ARRAY)
         and bool(arg.value.args)
         and _is_of_numpy(arg.value.args[0].value, source, _STEPS)
         for arg in call.args
@@ -112,6 +111,6 @@ def _is_of_numpy(value: cst.BaseExpression, source: Source, depth: int) -> bool:
 def _is_taken(takers: Collection[str], call: cst.CSTNode, source: Source, depth: int) -> bool:
     """Whether one of `takers` is handed `call` in a function, or that is itself there for that."""
     taken = source.handed_to(call)
-    if taken is not None and source.calls(taken, *takers):
+    if source.calls(taken, *takers):
         return source.function(call) is not None
     return depth > 0 and source.context(call) != "traced" and _is_for(takers, call, source, depth - 1)

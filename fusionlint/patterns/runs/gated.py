@@ -40,4 +40,4 @@ def is_known_early(node: cst.CSTNode, source: Source) -> bool:
 
 def held_open(node: cst.CSTNode, source: Source) -> Iterator[cst.BaseExpression]:
     """What the `with` statements around `node` hold open, `open(path)` of `with open(path) as file:`; inside out."""
-    return (item.item for above in source.ancestors(node) if isinstance(above, cst.With) for item in above.items)
+    return (item.item for above in source.ancestors(node, cst.With) for item in above.items)

@@ -16,7 +16,7 @@ from fusionlint.source.tree import Source
 def is_made_within(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` is code of a function inside one that makes something once, outside of a trace, and calls, maps or
     loops over its own functions, but hands none of them on."""
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef)]
+    around = [*source.ancestors(node, cst.FunctionDef)]
     if len(around) < 2:
         return False
     maker = around[-1]
@@ -25,7 +25,7 @@ def is_made_within(node: cst.CSTNode, source: Source) -> bool:
 
 
 def _hands_on(maker: cst.FunctionDef, source: Source) -> bool:
-    own = [node.name for node in inside(maker.body) if isinstance(node, cst.FunctionDef)]
+    own = [node.name for node in inside(maker.body, cst.FunctionDef)]
     return any(
         not use.is_write and not is_called_or_mapped(use.node, source) for name in own for use in source.uses(name)
     )

@@ -87,7 +87,7 @@ def is_shared(array: cst.BaseExpression, source: Source) -> bool:
 def _is_mapped_again(vmap: cst.Call, source: Source) -> bool:
     """Whether what a `vmap` makes is mapped once more, or made where nobody sees what calls it."""
     outer = source.handed_to(vmap)
-    is_inner = outer is not None and source.calls(outer, "jax.vmap")
+    is_inner = source.calls(outer, "jax.vmap")
     return source.function(vmap) is None or is_inner or under_vmap(vmap, source) or in_environment(vmap, source)
 
 

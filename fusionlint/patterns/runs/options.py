@@ -46,7 +46,7 @@ def _choice(loop: cst.CSTNode, source: Source) -> tuple[cst.BaseExpression, bool
 def _scans(branch: cst.CSTNode) -> bool:
     """Whether something in `branch` calls what is called a scan (jax.lax.scan, nn.scan, scan_with_axes), or a loop of
     jax.lax."""
-    called = (dotted(part.func).rpartition(".")[2].lower() for part in inside(branch) if isinstance(part, cst.Call))
+    called = (dotted(part.func).rpartition(".")[2].lower() for part in inside(branch, cst.Call))
     return any("scan" in name or name in _LOOPS for name in called)
 
 

@@ -55,7 +55,7 @@ def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
     place = source.body_place(function) if isinstance(function, cst.FunctionDef) else None
     if place is None or place.outer.scope or source.project.calls_of(source.project.name_of(place)):
         return False
-    maps = [call for call in source.calls_of(VMAPS) if isinstance(call, cst.Call) and call.args]
+    maps = [call for call in source.calls_of(VMAPS) if call.args]
     own = [c for c in maps if source.project.find(source.qualified_name(c.args[0].value)) == place]
     return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
 
@@ -66,7 +66,7 @@ def is_mapped_in_host_code(node: cst.CSTNode, source: Source) -> bool:
     outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
     if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
         return False
-    mapped = (call.args[0].value for call in source.calls_of(("jax.vmap",)) if isinstance(call, cst.Call) and call.args)
+    mapped = (call.args[0].value for call in source.calls_of(("jax.vmap",)) if call.args)
     here = source.body_place(function)
     return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
@@ -107,7 +107,7 @@ def _is_called_by_the_host(place: Place, source: Source, depth: int) -> bool:
 
 def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
     made = source.handed_to(function)
-    if made is None or not source.calls(made, *VMAPS) or not is_for_the_host(made, source):
+    if not source.calls(made, *VMAPS) or not is_for_the_host(made, source):
         return False
     return call_of(made, source) is not None
 

@@ -64,7 +64,7 @@ def is_vector(array: cst.Name, source: Source) -> bool:
 
 def is_of_one_axis(made: cst.BaseExpression, source: Source) -> bool:
     """`jnp.zeros(n)`, `jnp.zeros((n,))`."""
-    if not source.calls(made, *FRESH_BY_SHAPE) or not isinstance(made, cst.Call) or not made.args:
+    if not source.calls(made, *FRESH_BY_SHAPE) or not made.args:
         return False
     match made.args[0].value:
         case cst.Tuple(elements=sizes) | cst.List(elements=sizes):

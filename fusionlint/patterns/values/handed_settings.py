@@ -55,7 +55,7 @@ def handed_here(function: cst.FunctionDef, parameter: str, source: Source) -> li
     if parameter not in names or any(caller.path != source.path for caller in callers):
         return []
     number = names.index(parameter) - (names[0] in ("self", "cls"))
-    calls = (call for call in source.calls_of((called,)) if isinstance(call, cst.Call))
+    calls = source.calls_of((called,))
     given = [argument(call, number, parameter) for call in calls if not is_idle(project, source.place(call))]
     return [] if None in given else [each for each in given if each is not None]
 

@@ -44,7 +44,7 @@ def few_rows(matrix: cst.BaseExpression | None, source: Source) -> int | None:
     `u = jnp.array([a, b, c])`, of `jnp.stack([u, v, w], axis=1)`, whose vectors are then as long; None for any other,
     and for numbers alone."""
     made = source.meant(matrix) if matrix is not None else None
-    if not isinstance(made, cst.Call) or not source.calls(made, *TO_JAX_ARRAY, _STACK):
+    if not source.calls(made, *TO_JAX_ARRAY, _STACK):
         return None
     match argument(made, 0, "arrays" if source.calls(made, _STACK) else "object"):
         case cst.List(elements=elements) | cst.Tuple(elements=elements) if len(elements) in _FEW:
@@ -63,7 +63,7 @@ def few_rows(matrix: cst.BaseExpression | None, source: Source) -> int | None:
 def _length(row: cst.BaseExpression, source: Source) -> int | None:
     """How long a row is that is written out, `[a, b]`, or a name for `jnp.array([a, b])`."""
     made = source.meant(row)
-    is_array = isinstance(made, cst.Call) and source.calls(made, *TO_JAX_ARRAY, _STACK) and bool(made.args)
+    is_array = source.calls(made, *TO_JAX_ARRAY, _STACK) and bool(made.args)
     listed = made.args[0].value if is_array and isinstance(made, cst.Call) else made
     match listed:
         case cst.List(elements=elements) | cst.Tuple(elements=elements):
@@ -72,7 +72,7 @@ def _length(row: cst.BaseExpression, source: Source) -> int | None:
 
 
 def _rows(matrix: cst.BaseExpression | None, source: Source) -> list[list[cst.BaseExpression]] | None:
-    if not isinstance(matrix, cst.Call) or not source.calls(matrix, *TO_JAX_ARRAY):
+    if not source.calls(matrix, *TO_JAX_ARRAY):
         return None
     match argument(matrix, 0, "object"):
         case cst.List(elements=elements) | cst.Tuple(elements=elements) if len(elements) in (2, 3):

@@ -44,7 +44,7 @@ def is_of_python(test: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
 def is_of_a_static_self(test: cst.BaseExpression, source: Source) -> bool:
     """Whether a test is computed of what an object keeps alone, in a method that is compiled for each object by itself,
     `@partial(jax.jit, static_argnums=0)`: what an object keeps are constants there, and XLA folds the conditional."""
-    around = (above for above in source.ancestors(test) if isinstance(above, cst.FunctionDef))
+    around = source.ancestors(test, cst.FunctionDef)
     method = next((each for each in around if "self" in static_names(each, source)), None)
     return method is not None and not depends_on_input(test, source)
 
@@ -161,8 +161,8 @@ def _is_stored(field: str, init: cst.FunctionDef) -> bool:
     """Whether `__init__` stores under `self.field`, once, what it is handed, and says that it is of Python."""
     stored = [
         part.value
-        for part in inside(init.body)
-        if isinstance(part, cst.Assign) and any(dotted(target.target) == f"self.{field}" for target in part.targets)
+        for part in inside(init.body, cst.Assign)
+        if any(dotted(target.target) == f"self.{field}" for target in part.targets)
     ]
     said = {p.name.value: p for p in (*init.params.params, *init.params.kwonly_params)}
     match stored:

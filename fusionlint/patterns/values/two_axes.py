@@ -126,7 +126,7 @@ def _is_read_so(array: cst.Name, source: Source) -> bool:
         match source.parent(use.node):
             case cst.Arg() as given:
                 call = source.parent(given)
-                if call is not None and source.calls(call, *_READS, *_FROM_A_MATRIX):
+                if source.calls(call, *_READS, *_FROM_A_MATRIX):
                     return True
             case cst.Attribute(attr=cst.Name("diagonal" | "mT")):
                 return True

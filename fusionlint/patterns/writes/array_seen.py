@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, inside, is_fresh
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, holds, inside, is_fresh
 from fusionlint.patterns.code.calls import argument, said_dtype
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.floats import are_all_alike, is_float
@@ -51,7 +51,7 @@ def array_of(array: cst.BaseExpression, begun: Write, source: Source) -> Array |
     """What is seen of the array that an expression begins with; None where it is not to be written more than once."""
     text, fresh = source.code(array), meant(root(begun), source)
     is_named = isinstance(array, cst.Name | cst.Attribute) or (isinstance(array, cst.Subscript) and len(text) < _LONG)
-    is_named = is_named and "\n" not in text and not any(isinstance(part, cst.Call) for part in inside(array))
+    is_named = is_named and "\n" not in text and not holds(array, cst.Call)
     sizes: tuple[str, ...] = ()
     dtype = ""
     if isinstance(fresh, cst.Call) and is_fresh(fresh, source):
@@ -94,7 +94,7 @@ def keeps_the_dtype(write: Write, array: Array, source: Source) -> bool:
     floats, and what is new and of no dtype in particular is as wide as there is, of anything but complex numbers."""
     value = write.value
     if array.dtype == "float" and value is not None:
-        return not any(isinstance(part, cst.Imaginary) for part in inside(value))
+        return not holds(value, cst.Imaginary)
     is_true = isinstance(value, cst.Name) and value.value in ("True", "False")
     if value is not None and (is_true or is_a_truth(value, source)):
         return write.method == "set"
@@ -107,9 +107,7 @@ def keeps_the_dtype(write: Write, array: Array, source: Source) -> bool:
         return True
     if _FLOATS.search(array.dtype):
         return True
-    return _INTS.search(array.dtype) is not None and not any(
-        isinstance(part, cst.Float | cst.Divide) for part in inside(value or write.call)
-    )
+    return _INTS.search(array.dtype) is not None and not holds(value or write.call, cst.Float, cst.Divide)
 
 
 def _is_no_truth(value: cst.BaseExpression | None) -> bool:

@@ -72,7 +72,7 @@ def is_of_numpy(array: cst.BaseExpression, source: Source) -> bool:
     been run."""
     writes = [use.node for use in source.writes(array)] if isinstance(array, cst.Name) else []
     made = [value for name in writes if at_write(value := assigned(name, source)) is None]
-    return bool(made) and all(value is not None and source.calls(value, *_OF_NUMPY) for value in made)
+    return bool(made) and all(source.calls(value, *_OF_NUMPY) for value in made)
 
 
 def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
@@ -83,7 +83,7 @@ def is_taken_to_the_host(value: cst.CSTNode, source: Source) -> bool:
         return False
     for read in source.reads(name):
         call = source.handed_to(read)
-        if call is not None and source.calls(call, *FETCHES):
+        if source.calls(call, *FETCHES):
             return source.function(call) is source.function(value)
     return False
 

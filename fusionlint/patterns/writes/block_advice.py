@@ -83,7 +83,7 @@ def _starts_at_zero(loop: cst.For) -> bool:
 def _as_it_was(writes: Sequence[Write], source: Source) -> str:
     """What the array's elements were said to be, if not what those of another are: its parts may be something else."""
     made = source.meant(root(writes[0]))
-    if not isinstance(made, cst.Call) or not source.calls(made, *FRESH_BY_SHAPE) or hides_some(made):
+    if not source.calls(made, *FRESH_BY_SHAPE) or hides_some(made):
         return ""
     asked = said_dtype(made, source)
     is_of_another = (
@@ -247,7 +247,7 @@ def _joined(write: Write, loop: cst.For, source: Source) -> str:
 
 def _is_written_beside(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether the loop writes other blocks of the array too, beside the diagonal."""
-    calls = (part for part in inside(loop.body) if isinstance(part, cst.Call) and part is not write.call)
+    calls = (part for part in inside(loop.body, cst.Call) if part is not write.call)
     others = [found for call in calls if (found := at_write(call)) is not None]
     return any(source.code(root(found)) == source.code(root(write)) for found in others)
 

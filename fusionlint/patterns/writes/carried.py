@@ -90,7 +90,7 @@ def is_carried_array(array: cst.BaseExpression, source: Source) -> bool:
         value = source.value(array)
         if (write := at_write(value)) is not None:
             array = root(write)
-        elif isinstance(value, cst.Call) and source.calls(value, _UPDATE):
+        elif source.calls(value, _UPDATE):
             array = argument(value, 0, "operand") or value
         else:
             written = source.written(array)

@@ -184,7 +184,7 @@ class _Written(NamedTuple):
 def _side(write: Write, source: Source) -> tuple[cst.Call, cst.BaseExpression] | None:
     """The choice that a write is one side of, and the other side."""
     choice = source.handed_to(write.call)
-    if choice is None or not source.calls(choice, *CHOICES) or len(choice.args) != 3:
+    if not source.calls(choice, *CHOICES) or len(choice.args) != 3:
         return None
     first, second = (arg.value for arg in choice.args[1:])
     if write.call not in (first, second):
@@ -227,7 +227,7 @@ def _before(one: Chosen, source: Source) -> Chosen | None:
 
 def _in_choice(choice: cst.CSTNode, source: Source) -> Chosen | None:
     """The choice that `choice` is, by the write on one of its sides."""
-    if not isinstance(choice, cst.Call) or not source.calls(choice, *CHOICES, _COND):
+    if not source.calls(choice, *CHOICES, _COND):
         return None
     for node in inside(choice):
         write = at_write(node)

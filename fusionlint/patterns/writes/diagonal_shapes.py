@@ -152,7 +152,7 @@ def _is_of_its_diagonal(write: cst.Call, array: cst.BaseExpression, source: Sour
     while todo:
         value, depth = todo.pop()
         for part in inside(value):
-            if isinstance(part, cst.Call) and source.calls(part, *_TAKES_IT) and part.args:
+            if source.calls(part, *_TAKES_IT) and part.args:
                 return source.code(part.args[0].value) == source.code(array)
             if isinstance(part, cst.Name) and depth and (stands_for := source.value(part)) is not None:
                 todo.append((stands_for, depth - 1))

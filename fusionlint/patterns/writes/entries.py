@@ -45,7 +45,7 @@ def _is_entry(write: Write, rank: int) -> bool:
 def _sizes(array: cst.BaseExpression, source: Source) -> list[int | None]:
     """The sizes of a new array, where they are written out one by one; None for those that are no numbers."""
     made = source.meant(array)
-    if not isinstance(made, cst.Call) or not source.calls(made, *FRESH_BY_SHAPE):
+    if not source.calls(made, *FRESH_BY_SHAPE):
         return []
     shape = source.meant(argument(made, 0, "shape"))
     parts = shape.elements if isinstance(shape, cst.Tuple | cst.List) else ()

@@ -73,6 +73,6 @@ def _asked(write: Write, array: cst.BaseExpression, values: Reader) -> Sequence[
 def _ones_of(array: cst.BaseExpression, source: Source) -> int:
     """How many of the first axes of a new array are one long, as its shape says."""
     made = source.meant(array)
-    shape = argument(made, 0, "shape") if isinstance(made, cst.Call) and source.calls(made, *FILLED, *FULL) else None
+    shape = argument(made, 0, "shape") if source.calls(made, *FILLED, *FULL) else None
     sizes = shape.elements if isinstance(shape, cst.Tuple | cst.List) else ()
     return len([*takewhile(lambda size: constant(size.value) == 1, sizes)])

@@ -124,7 +124,7 @@ def are_columns(writes: Sequence[Write], made: cst.BaseExpression, source: Sourc
 
 def _count(writes: Sequence[Write], made: cst.BaseExpression, source: Source) -> int | None:
     """How many axes a new array has: as many as its shape says, or else as are written at."""
-    if source.calls(made, *FRESH_BY_SHAPE) and isinstance(made, cst.Call) and made.args:
+    if source.calls(made, *FRESH_BY_SHAPE) and made.args:
         shape = made.args[0].value
         if isinstance(shape, cst.Tuple) and not any(isinstance(size, cst.StarredElement) for size in shape.elements):
             return len(shape.elements)

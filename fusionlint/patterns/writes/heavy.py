@@ -117,7 +117,7 @@ def _is_iterated(read: cst.CSTNode, source: Source) -> bool:
 
 def _is_handed(read: cst.CSTNode, takers: Sequence[str], source: Source) -> bool:
     call = source.handed_to(read)
-    return call is not None and source.calls(call, *takers)
+    return source.calls(call, *takers)
 
 
 def _is_looped_over(read: cst.CSTNode, source: Source) -> bool:

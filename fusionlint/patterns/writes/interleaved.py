@@ -53,7 +53,7 @@ def laid_by_ranges(writes: Sequence[Write], source: Source, jnp: str) -> str | N
     parts = [write.index[0] for write in writes if len(write.index) == 1]
     if len(parts) < len(writes) or any(write.method != "set" for write in writes):
         return None
-    counted = [part for part in parts if source.calls(part, "jax.numpy.arange") and isinstance(part, cst.Call)]
+    counted = [part for part in parts if source.calls(part, "jax.numpy.arange")]
     steps = [argument(call, 2, "step") for call in counted]
     strided = [
         (source.code(call.args[1].value), source.code(step)) for call, step in zip(counted, steps, strict=True) if step

@@ -53,7 +53,7 @@ def filled_with(write: Write, source: Source) -> str:
 def axes_of(write: Write, source: Source) -> int | None:
     """How many axes a new array is seen to have."""
     made = meant(root(write), source)
-    if not isinstance(made, cst.Call) or not source.calls(made, *_OF_SHAPE, "jax.numpy.full"):
+    if not source.calls(made, *_OF_SHAPE, "jax.numpy.full"):
         return None
     shape = argument(made, 0, "shape")
     match source.meant(shape) if shape is not None else None:
@@ -140,7 +140,7 @@ def _counts_along(part: Part, source: Source) -> int | None:
 
 
 def _is_a_range(node: cst.CSTNode, source: Source) -> bool:
-    return isinstance(node, cst.Call) and source.calls(node, *RANGES) and len(node.args) == 1
+    return source.calls(node, *RANGES) and len(node.args) == 1
 
 
 def _may_be_many(part: Part, source: Source) -> bool:

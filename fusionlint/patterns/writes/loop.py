@@ -164,8 +164,8 @@ def _width(begin: cst.BaseExpression, counter: str, source: Source) -> str | Non
 
 def _own_calls(loop: cst.For, source: Source) -> Iterator[cst.Call]:
     """The calls in the body of `loop` in order, without those of loops and functions inside it."""
-    for node in inside(loop.body):
-        if isinstance(node, cst.Call) and source.loop(node) is loop:
+    for node in inside(loop.body, cst.Call):
+        if source.loop(node) is loop:
             yield node
 
 
@@ -274,7 +274,7 @@ def _is_kept(read: cst.Name, source: Source) -> bool:
     match source.parent(read):
         case cst.Arg() as argument:
             call = source.parent(argument)
-            return call is not None and source.calls(call, "jax.numpy.where", "jax.lax.select")
+            return source.calls(call, "jax.numpy.where", "jax.lax.select")
     return False
 
 

@@ -135,7 +135,7 @@ def _is_one_value(value: cst.BaseExpression, loop: cst.For, source: Source) -> b
     if any(not (source.qualified_name(call.func) or "").startswith("jax.") for call in calls(value)):
         return False
     asked = {dotted(call.func).partition(".")[0] for call in calls(loop.body) if isinstance(call.func, cst.Attribute)}
-    fields = (dotted(node) for node in inside(value) if isinstance(node, cst.Attribute))
+    fields = (dotted(node) for node in inside(value, cst.Attribute))
     return not any(field.partition(".")[0] in asked for field in fields)
 
 
@@ -240,7 +240,7 @@ def _is_a_sum(write: Write, source: Source) -> bool:
     match meant:
         case cst.BinaryOperation(operator=cst.Add() | cst.BitOr() | cst.BitAnd()):
             return True
-    return meant is not None and source.calls(meant, *_SUMS)
+    return source.calls(meant, *_SUMS)
 
 
 def _has_its_own(write: Write, loop: cst.For, source: Source) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Write, inside, is_fresh, is_whole, names_read, reads
+from fusionlint.patterns.code.at import Write, holds, is_fresh, is_whole, names_read, reads
 from fusionlint.patterns.code.before import free_name, lines_beside
 from fusionlint.patterns.code.calls import argument, as_argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, named_as
@@ -114,7 +114,7 @@ def _piece(write: Write, turns: Turns, loop: cst.For, jnp: str, source: Source) 
 
 def _is_counted_around(name: cst.Name, loop: cst.For, source: Source) -> bool:
     """Whether a loop around this one counts by that name."""
-    around = (above for above in source.ancestors(loop) if isinstance(above, cst.For))
+    around = source.ancestors(loop, cst.For)
     return any(reads(above.target, name.value) for above in around)
 
 
@@ -163,7 +163,7 @@ def _in_one_expression(piece: _Piece, turns: Turns, loop: cst.For, jnp: str, sou
     value = piece.write.value
     if value is None or len(loop.body.body) > 1 or has_a_comment(loop, source) or is_read_behind(loop, source):
         return None
-    if any(isinstance(node, cst.NamedExpr | cst.Lambda) for node in inside(value)):
+    if holds(value, cst.NamedExpr, cst.Lambda):
         return None
     said = str(_shaped(piece, jnp, source))
     text = f"{said} for {_gone_over(turns, value, loop, source)}"

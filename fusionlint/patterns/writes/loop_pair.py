@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, at_write, constant, elements, inside, is_about, is_whole, names_in
+from fusionlint.patterns.code.at import Write, at_write, constant, elements, holds, is_about, is_whole, names_in
 from fusionlint.patterns.code.elementwise import is_elementwise, worked_on
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.values.array_sizes import is_vector
@@ -103,7 +103,7 @@ def _is_summed(read: cst.Name, source: Source) -> bool:
 
 def _is_elementwise(loop: cst.For, source: Source) -> bool:
     """Whether a turn is seen to do nothing but work place by place, and to write."""
-    if any(isinstance(node, cst.MatrixMultiply) for node in inside(loop.body)):
+    if holds(loop.body, cst.MatrixMultiply):
         return False
     return all(at_write(call) is not None or is_elementwise(call, source) for call in calls(loop.body))
 

@@ -77,7 +77,7 @@ def is_cut_by_the_counter(loop: cst.For) -> bool:
     """Whether a turn works on a part as long as its number says, `work[j:, j]`, or cut where it says, `x[p0:p1]` of
     `p0, p1 = places[j]`: no scan does, and no vmap."""
     carry = Carry(loop)
-    return any(carry.varies(node) for node in inside(loop.body) if isinstance(node, cst.Slice))
+    return any(carry.varies(node) for node in inside(loop.body, cst.Slice))
 
 
 def is_branched(write: Write, loop: cst.For, source: Source) -> bool:
@@ -123,7 +123,7 @@ def is_counted_out(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether a number that is written out goes to places that Python counts, in an array that is new: XLA folds it."""
     if not is_literal(write.value) or not is_fresh_before(write, loop, source):
         return False
-    loops = [loop, *(above for above in source.ancestors(loop) if isinstance(above, cst.For))]
+    loops = [loop, *source.ancestors(loop, cst.For)]
     counted = {name for each in loops if not goes_over_an_array(each, source) for name in counted_by(each)}
     return all(_is_counted(part, counted) for part in write.index)
 

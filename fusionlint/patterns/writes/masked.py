@@ -234,7 +234,7 @@ def _reads_of_the_place(write: Write, source: Source) -> list[cst.Subscript]:
                 found.append(node)
         else:
             todo += operands(node, source) or ()
-    every = [node for node in inside(write.value) if isinstance(node, cst.Subscript)]
+    every = [*inside(write.value, cst.Subscript)]
     others = [node for node in every if source.code(node.value) == array and node not in found]
     return [] if others else found
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import Write, at_write, inside, is_about, names_read
+from fusionlint.patterns.code.at import Write, at_write, holds, is_about, names_read
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.unpacked import assignment
@@ -113,7 +113,7 @@ def _means_the_same(part: cst.CSTNode, last: cst.Call, dropped: set[int], source
                 continue
             if use.is_write or _is_changed(use.node, source):
                 return False
-    return not any(isinstance(node, cst.NamedExpr | cst.Await | cst.Yield) for node in inside(part))
+    return not holds(part, cst.NamedExpr, cst.Await, cst.Yield)
 
 
 def _is_changed(name: cst.Name, source: Source) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, at_write, inside, place_of
+from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, at_write, holds, place_of
 from fusionlint.patterns.code.before import lines_beside
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
@@ -135,7 +135,7 @@ def _in_place(statement: cst.Assign, source: Source) -> str | None:
         return None
     if operator != "=" and not all(_is_number(part, source) for part in write.index):
         return None  # of places that come twice `+=` adds once
-    if any(isinstance(part, cst.NamedExpr | cst.Await | cst.Yield) for part in inside(statement)):
+    if holds(statement, cst.NamedExpr, cst.Await, cst.Yield):
         return None
     value = as_argument(write.value, source)
     value = f"({value})" if "\n" in value and not write.value.lpar else value  # which the brackets of the call held

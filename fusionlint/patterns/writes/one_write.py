@@ -77,7 +77,7 @@ def is_set_and_added(writes: Sequence[Write], source: Source) -> bool:
 def _is_small(writes: Sequence[Write], source: Source) -> bool:
     """Whether a new array is as long as is written out, `jnp.zeros(4)`: arrays of places nobody has for that."""
     made = source.meant(root(writes[0]))
-    is_made = isinstance(made, cst.Call) and source.calls(made, *FRESH_BY_SHAPE) and bool(made.args)
+    is_made = source.calls(made, *FRESH_BY_SHAPE) and bool(made.args)
     return is_made and isinstance(made, cst.Call) and is_literal(made.args[0].value)
 
 

@@ -184,7 +184,7 @@ def _unpacked_from(index: Sequence[Part], source: Source) -> cst.Call | None:
     if [place for _, place in picked] == [0, 1]:
         made = [source.meant(whole) for whole, _ in picked]
     one = made[0] if len(made) == 2 and len(index) == 2 and made[0] is made[1] else None
-    return one if isinstance(one, cst.Call) and source.calls(one, *_DIAGONALS) else None
+    return one if source.calls(one, *_DIAGONALS) else None
 
 
 def _picked(part: Part) -> tuple[cst.Name | None, int | None]:
@@ -206,7 +206,7 @@ def axes_before(write: Write) -> int:
 def _tiled(places: cst.Call, source: Source) -> cst.BaseExpression | None:
     """n of `jnp.tile(jnp.arange(n), times)`."""
     of = meant(places.args[0].value, source) if places.args else None
-    if not source.calls(places, "jax.numpy.tile") or not isinstance(of, cst.Call) or not source.calls(of, *RANGES):
+    if not source.calls(places, "jax.numpy.tile") or not source.calls(of, *RANGES):
         return None
     return of.args[0].value if len(of.args) == 1 else None
 

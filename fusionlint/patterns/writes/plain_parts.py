@@ -142,7 +142,7 @@ def _is_looked_into(name: cst.Name, source: Source) -> bool:
                 return True
             case cst.Arg() as given:
                 call = source.parent(given)
-                if call is not None and source.calls(call, "len"):
+                if source.calls(call, "len"):
                     return True
     return False
 
@@ -213,7 +213,7 @@ def is_of_its_dtype(write: Write, source: Source) -> bool:
     """Whether what is written is seen to hold what the array holds: it is like what that was made like, or both are
     floats."""
     made, value = source.meant(root(write)), write.value
-    if isinstance(made, cst.Call) and source.calls(made, "jax.numpy.zeros_like", "jax.numpy.ones_like"):
+    if source.calls(made, "jax.numpy.zeros_like", "jax.numpy.ones_like"):
         like = argument(made, 0, "a")
         if like is not None and isinstance(value, cst.Subscript) and len(made.args) == 1:
             return source.code(value.value) == source.code(like)

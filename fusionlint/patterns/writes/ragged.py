@@ -64,7 +64,7 @@ def _kept_under(place: cst.BaseExpression | None, source: Source) -> str | None:
 
 def _is_of_a_key(name: str | None, loop: cst.For, keys: set[str]) -> bool:
     """Whether `name` is a key, or is made of one in the loop: `first = group.variables[0]`."""
-    made = (node.value for node in inside(loop.body) if isinstance(node, cst.Assign) and name and _is_set(name, node))
+    made = (node.value for node in inside(loop.body, cst.Assign) if name and _is_set(name, node))
     return name in keys or any(read.value in keys for value in made for read in names_read(value))
 
 
@@ -80,7 +80,7 @@ def _are_counted_off(found: Piecewise, loop: cst.For, counted: set[str], source:
     `n + jnp.arange(-j, j + 1)`, under names of their own too."""
     places = [part for write in found.writes for part in write.index]
     names = {name.value for part in places for name in names_read(part)}
-    assigned = (node for node in inside(loop.body) if isinstance(node, cst.Assign))
+    assigned = inside(loop.body, cst.Assign)
     made = (node.value for node in assigned if any(_is_set(name, node) for name in names))
     ranges = (node for value in (*places, *made) for node in inside(value) if source.calls(node, *RANGES))
     return any(isinstance(one, cst.Call) and _is_of_another_length(one, counted, source) for one in ranges)
@@ -137,7 +137,7 @@ def _asks_for(hits: cst.BaseExpression, counted: set[str], source: Source) -> bo
 
 def _is_taken_for_many(name: str, value: cst.BaseExpression, source: Source) -> bool:
     """Whether the value is made of a whole array of places: `jax.random.permutation(key, places)`, `len(places)`."""
-    made = (node for node in inside(value) if isinstance(node, cst.Call) and source.calls(node, *_OFARRAYS))
+    made = (node for node in inside(value, cst.Call) if source.calls(node, *_OFARRAYS))
     return any(isinstance(arg.value, cst.Name) and arg.value.value == name for call in made for arg in call.args)
 
 

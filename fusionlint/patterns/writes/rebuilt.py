@@ -359,17 +359,16 @@ def _keep_their_order(writes: Sequence[Write], order: Sequence[int], steps: _Ste
 
 def _counting(value: cst.BaseExpression, source: Source) -> Iterator[bool]:
     """The calls that may give something else each time: layers, and draws without a key."""
-    for part in inside(value):
-        if isinstance(part, cst.Call):
-            name = source.qualified_name(part.func) or ""
-            if name.startswith(_COUNTS) or isinstance(part.func, cst.Call) or dotted(part.func).startswith("self."):
-                yield True
+    for call in inside(value, cst.Call):
+        name = source.qualified_name(call.func) or ""
+        if name.startswith(_COUNTS) or isinstance(call.func, cst.Call) or dotted(call.func).startswith("self."):
+            yield True
 
 
 def _size(writes: Sequence[Write], axis: int, source: Source) -> str:
     """How long a new array is said to be along an axis; "" where that is not seen."""
     made = source.meant(root(writes[0]))
-    if not isinstance(made, cst.Call) or not source.calls(made, *_STRONG, "jax.numpy.full"):
+    if not source.calls(made, *_STRONG, "jax.numpy.full"):
         return ""
     said = argument(made, 0, "shape")
     shape = source.meant(said)

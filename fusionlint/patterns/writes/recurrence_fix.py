@@ -65,7 +65,7 @@ def _row(write: Write, axis: int, source: Source) -> str | None:
 
 def _bounds(loop: cst.For, source: Source) -> tuple[str, str, str, str] | None:
     """The place of the row that the loop begins with, where all rows begin and end, and how the list is turned."""
-    if not source.calls(loop.iter, "range") or not isinstance(loop.iter, cst.Call):
+    if not source.calls(loop.iter, "range"):
         return None
     given = [source.code(arg.value) for arg in loop.iter.args]
     if any("\n" in code for code in given):

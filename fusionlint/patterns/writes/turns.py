@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, inside, reads
+from fusionlint.patterns.code.at import Part, constant, holds, inside, reads
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -148,7 +148,7 @@ def is_one_each(part: cst.BaseExpression, counter: str, source: Source) -> bool:
             if sides.count(True) != 1:
                 return False
             own, other = (left, right) if sides[0] else (right, left)
-            if not is_one_each(own, counter, source) or any(isinstance(n, cst.Call) for n in inside(other)):
+            if not is_one_each(own, counter, source) or holds(other, cst.Call):
                 return False
             if isinstance(operator, cst.Add | cst.Subtract):
                 return is_one_for_sure(other, source)  # several places for each turn would lie across

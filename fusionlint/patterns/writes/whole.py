@@ -99,7 +99,7 @@ def _along(axis: int, made: Made, value: cst.BaseExpression, source: Source) -> 
     found = []
     if axis in range(len(made.sizes)) or (axis < 0 and not made.rest and -axis <= len(made.sizes)):
         found.append(made.sizes[axis])
-    if isinstance(value, cst.Call) and source.calls(value, *_LIKE) and isinstance(value.args[0].value, cst.Name):
+    if source.calls(value, *_LIKE) and isinstance(value.args[0].value, cst.Name):
         like = value.args[0].value.value
         found += [f"{like}.shape[{axis}]", *([f"len({like})"] if axis == 0 else [])]
     return found

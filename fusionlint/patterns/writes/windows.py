@@ -79,4 +79,4 @@ def is_mirrored(writes: Sequence[Write], source: Source) -> bool:
 def _is_half(part: Part, source: Source) -> bool:
     written = source.written(part) if isinstance(part, cst.Name) else None
     made = unpacked(written, source)
-    return made is not None and source.calls(made, *_HALVES)
+    return source.calls(made, *_HALVES)
