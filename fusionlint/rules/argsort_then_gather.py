@@ -112,7 +112,7 @@ def _both(node: cst.Call, sort: Sorted, axis: cst.BaseExpression | None, source:
     if sort.descending:
         turned = f"-{as_operand(sort.array, x)}"
         text = f"_, values, order = {lax}.sort(({turned}, {x}, places){along}, num_keys=1)"
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     return f"{text}, where places, {jnp}.arange along that axis, have the shape of {x}"
 
 
@@ -256,7 +256,7 @@ def _once(found: _SortedOnce, sort: Sorted, source: Source) -> str:
 
 def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) -> str:
     """`jnp.sort(x)` where nothing else is put in this order, else a sort of all that is."""
-    jnp, jax = source.alias("jax.numpy") or "jnp", source.alias("jax") or "jax"
+    jnp, jax = source.jnp, source.alias("jax") or "jax"
     array, axis = sort.array, argument(node, 1, "axis")
     if is_alone:
         along = f", axis={source.code(axis)}" if axis is not None else ""

@@ -122,7 +122,7 @@ def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
 
 def _instead(write: Write, source: Source, *, longest: int = _LONG) -> str:
     """`x * jnp.where(i < 3, c, 1)`, and what `i` is."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     array = brief(source.code(root(write)), longest, "x")
     value = brief(source.code(write.value), longest, "c") if write.value is not None else "c"
     place = compared(next(part for part in write.index if not is_whole(part)), source)
@@ -145,7 +145,7 @@ def _fix(write: Write, source: Source) -> tuple[Edit, ...]:
         return ()
     if len(write.call.args) != 1 or source.has_comment(write.call) or array is not write.array:
         return ()
-    jnp, x = source.alias("jax.numpy") or "jnp", source.code(array)
+    jnp, x = source.jnp, source.code(array)
     axes = _axes_said(array, source)
     size = f"{x}.shape[{place - len(write.index) if any(is_open) else place}]"
     numbers = f"{jnp}.arange({size}){_axes_after(write)}"

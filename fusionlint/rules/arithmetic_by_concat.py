@@ -198,7 +198,7 @@ def _has_several_users(node: cst.Call, source: Source) -> bool:
 
 def _instead(node: cst.Call, cuts: Sequence[_Cut], along: int, source: Source) -> str:
     """`jnp.where(i < 2, x, -x)`, and what `i` is."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     array = brief(cuts[0].array, _LONG, "x")
     end = cuts[-1].columns.upper
     whole = array if end is None or constant(end) == -1 else f"{array}[..., :{brief(source.code(end), _LONG)}]"

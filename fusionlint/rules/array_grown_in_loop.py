@@ -196,7 +196,7 @@ def _written(join: cst.CSTNode, source: Source) -> str:
     axis = constant(given) if given is not None else 0
     if not source.calls(join, _CONCATENATE) or not isinstance(axis, int):
         return ".at[i].set(value)"
-    places = f"i + {source.alias('jax.numpy') or 'jnp'}.arange(n)"
+    places = f"i + {source.jnp}.arange(n)"
     indices = f"{':, ' * axis}{places}" if axis >= 0 else f"..., {places}{', :' * (-axis - 1)}"
     return f".at[{indices}].set(values)"
 

@@ -74,7 +74,7 @@ def set_at_known_places(barrier: Barrier, module: hlo.Module) -> str | None:
 
 def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:
     """The choice to write, and what the mask has to be for it."""
-    where = f"{source.alias('jax.numpy') or 'jnp'}.where"
+    where = f"{source.jnp}.where"
     array, shown = brief(source.code(write.array), _LONG, "x"), brief(source.code(mask), _LONG, "the mask")
     new = _new(write, mask, source)
     if any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index):

@@ -96,7 +96,7 @@ def _is_worked_on(writes: Sequence[Write], source: Source) -> bool:
 
 def _advice(writes: list[Write], source: Source) -> str:
     """A `where` over the places; a `pad` where it says the same shorter."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     values = {source.code(write.value) for write in writes if write.value is not None}
     array = source.code(root(writes[0]))
     array = brief(array, _LONG, "u")

@@ -14,7 +14,7 @@ from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.mapped import differs
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_vectorized
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.patterns.writes.chain import chain
@@ -29,7 +29,6 @@ from fusionlint.patterns.writes.chosen import (
 )
 from fusionlint.patterns.writes.into_new import is_one, may_be_one
 from fusionlint.rule import Rule
-from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -55,9 +54,9 @@ def chosen_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Findi
         return
     if any(_reads_another(one, source) for one in choices[1:]):
         return
-    if any(one.is_cond for one in choices) and not (under_vmap(node, source) or in_environment(node, source)):
+    if any(one.is_cond for one in choices) and not is_vectorized(node, source):
         return
-    jnp, name = source.alias("jax.numpy") or "jnp", source.code(choices[0].array)
+    jnp, name = source.jnp, source.code(choices[0].array)
     is_one_place = len({place_of(write, source) for one in choices for write in chain(one.write, source)}) == 1
     outside = f'where places that stay as they are lie outside: `{jnp}.where(on, i, n)`, and mode="drop"'
     yield source.finding(
@@ -78,7 +77,7 @@ def chosen_for_one_place(node: cst.Call, source: Source) -> Iterator[Finding]:
     choices = choices_of_one_place(write, source) if write is not None else []
     if write is None or not choices or is_concrete(node, source):
         return
-    jnp, array = source.alias("jax.numpy") or "jnp", source.code(write.array)
+    jnp, array = source.jnp, source.code(write.array)
     yield source.finding(
         choices[0],
         f"`{array}` is written {len(choices)} times at one place, and each time all of it is chosen or not",
@@ -96,7 +95,7 @@ def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
     both = both_written(write, source) if write is not None else None
     if both is None or is_concrete(node, source):
         return
-    if not (under_vmap(node, source) or in_environment(node, source)):
+    if not is_vectorized(node, source):
         return  # each write is part of the choice's kernel
     sides = both.first, both.second
     if not all(one.method == "set" and _is_of_places(one) for side in sides for one in side):
@@ -104,7 +103,7 @@ def one_of_two_writes(node: cst.Call, source: Source) -> Iterator[Finding]:
     reader = Reader(source, frozenset())
     if any(all(reader.is_known(part, DEPTH) for one in side for part in one.index) for side in sides):
         return
-    jnp, name = source.alias("jax.numpy") or "jnp", both.array.value
+    jnp, name = source.jnp, both.array.value
     (first, *_), (second, *_) = sides
     is_one_place = place_of(first, source) == place_of(second, source)
     place = place_of(first, source) if is_one_place else f"{jnp}.where(p, i, j)"
@@ -131,8 +130,8 @@ def chosen_alone(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if choices_of_one_place(write, source) or is_chosen_again(write, one.choice, source):
         return
-    if _is_of_one_place(write, source) and (under_vmap(node, source) or in_environment(node, source)):
-        jnp, array = source.alias("jax.numpy") or "jnp", source.code(one.array)
+    if _is_of_one_place(write, source) and is_vectorized(node, source):
+        jnp, array = source.jnp, source.code(one.array)
         yield source.finding(
             one.choice,
             f"`{array}` is copied and written at one place, only for all of it to be chosen or not",
@@ -161,7 +160,7 @@ def _of_the_value(array: str, place: str, jnp: str) -> str:
 
 def _compared(one: Chosen, array: str, source: Source) -> str:
     """`jnp.where(p & (jnp.arange(n) == i), new, x)`."""
-    jnp, write = source.alias("jax.numpy") or "jnp", one.write
+    jnp, write = source.jnp, one.write
     new = brief(source.code(write.value), _LONG, "new") if write.method == "set" and write.value else "changed"
     places = (brief(source.code(part), _LONG, f"place{axis}") for axis, part in enumerate(write.index))
     here = [f"({jnp}.arange(«n») == {place})" for place in places]

@@ -81,7 +81,7 @@ def entries_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     writes = chain(last, source)
     if not are_entries(writes, source) or is_concrete(node, source):
         return
-    name, jnp = source.assigned_name(node), source.alias("jax.numpy") or "jnp"
+    name, jnp = source.assigned_name(node), source.jnp
     first = FIRST if reads_back(writes, source) else ""
     stack = f"one {jnp}.stack of the entries of each row, axis=-1, zeros too, and one of the rows, axis=-2"
     yield source.finding(
@@ -112,7 +112,7 @@ def _are_ends_of_a_field(writes: Sequence[Write], source: Source) -> bool:
 
 
 def _advice(writes: Sequence[Write], source: Source) -> str:
-    jnp, axis, array = source.alias("jax.numpy") or "jnp", _axis(writes[0]), root(writes[0])
+    jnp, axis, array = source.jnp, _axis(writes[0]), root(writes[0])
     is_new = is_fresh(array, source)
     places = [(where, write) for write in writes if (where := column(write)) is not None]
     if len({where < 0 for where, _ in places}) > 1 and not is_new:  # both ends of something that may be wide

@@ -33,7 +33,7 @@ from fusionlint.patterns.compiled.readers import value_of
 from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, is_small, loop_bodies
-from fusionlint.patterns.runs.under import under_loop, under_vmap
+from fusionlint.patterns.runs.under import is_vectorized, under_loop
 from fusionlint.patterns.values.predicates import is_of_python
 from fusionlint.rule import Rule
 from fusionlint.source.environments import in_environment
@@ -63,7 +63,7 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if not any(_writes_little(one, source) and _is_kept(found, one) for one in found.branches):
         return
-    vmapped = under_vmap(node, source) or in_environment(node, source)
+    vmapped = is_vectorized(node, source)
     loops = under_loop(node, source)
     is_step = _is_step(node, source) if vmapped else loops or _is_given_the_buffer(node, source)
     if not is_step or is_concrete(node, source):

@@ -14,7 +14,6 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.runs.under import VMAPS, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -37,7 +36,7 @@ def update_or_nothing(node: cst.Call, source: Source) -> Iterator[Finding]:
         is_cheap(b, source) or _makes_zeros(b) for b in found.branches if b is not updates[0]
     ):
         return
-    if is_idle(source.project, source.place(node)) or under_vmap(node, source):
+    if source.is_idle(node) or under_vmap(node, source):
         return
     yield source.finding(
         node,
@@ -59,7 +58,7 @@ def update_now_and_then(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = updates[0].function
     if not _only_updates(function, source, _DEPTH) or not _applies(function, source, _DEPTH):
         return
-    if is_idle(source.project, source.place(node)):
+    if source.is_idle(node):
         return
     if under_vmap(node, source) or _is_handed_to_a_map(node, source):
         return

@@ -10,10 +10,8 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
 from fusionlint.patterns.branches.first_step import asks_for_first_step
 from fusionlint.patterns.runs.loop_bodies import is_small
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_vectorized
 from fusionlint.rule import Rule
-from fusionlint.source.environments import in_environment
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -25,9 +23,9 @@ def first_step_in_the_loop(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = conditional(node, source)
     if found is None or not asks_for_first_step(found, source):
         return
-    if is_idle(source.project, source.place(node)):
+    if source.is_idle(node):
         return
-    if under_vmap(node, source) or in_environment(node, source) or not _is_small(node, source):
+    if is_vectorized(node, source) or not _is_small(node, source):
         return
     yield source.finding(
         node,

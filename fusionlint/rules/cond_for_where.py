@@ -132,9 +132,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
         pair=pair,
         write=_GUARDED
         if is_guard
-        else (text if len(text) <= _LONG and "\n" not in text else "")
-        or of_fields(found, source.alias("jax.numpy") or "jnp")
-        or plain,
+        else (text if len(text) <= _LONG and "\n" not in text else "") or of_fields(found, source.jnp) or plain,
         edits=(*choice.edits, in_place_of(node, choice.text, source)) if choice is not None and is_sure else (),
     )
 

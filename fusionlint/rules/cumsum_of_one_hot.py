@@ -46,7 +46,7 @@ def summed_along_classes(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = one_hot(array, source)
     if found is None:
         return
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     classes = source.code(found.classes) if found.classes is not None else "n"
     index = source.code(found.index)
     index = index if isinstance(found.index, cst.Name | cst.Attribute | cst.Call) else f"({index})"

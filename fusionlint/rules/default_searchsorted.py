@@ -29,7 +29,6 @@ from fusionlint.source.facts import Call
 from fusionlint.source.for_nobody import is_never_read
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 
@@ -212,7 +211,7 @@ def _uses(made: cst.Call, source: Source) -> Sequence[cst.CSTNode]:
 
 
 def _is_for_a_trace(use: cst.CSTNode, source: Source) -> bool:
-    if source.function(use) is None or not source.is_traced(use) or is_idle(source.project, source.place(use)):
+    if source.function(use) is None or not source.is_traced(use) or source.is_idle(use):
         return False
     return not _is_of_a_plot(use, source) and not is_concrete(use, source)
 

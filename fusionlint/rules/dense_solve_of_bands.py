@@ -14,7 +14,6 @@ from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import IDENTITIES
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -36,7 +35,7 @@ def solved_as_a_whole(node: cst.Call, source: Source) -> Iterator[Finding]:
     bands = _Reader(source).of(matrix, _DEPTH)
     if not bands or not min(bands) < 0 < max(bands):
         return  # a triangular one is solved by substitution
-    if is_idle(source.project, source.place(node)) or is_concrete(node, source):
+    if source.is_idle(node) or is_concrete(node, source):
         return
     b, more = brief(source.code(right), _LONG, "b"), ""
     if any(abs(band) == _FAR for band in bands):

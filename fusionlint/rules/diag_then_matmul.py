@@ -25,7 +25,6 @@ from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.matrices import TRANSPOSES
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix, or the name that it has, is a factor wherever it is read; of several in one product the first."""
     if len(node.args) != 1 or not has_only(node, 1):
         return
-    if is_idle(source.project, source.place(node)):
+    if source.is_idle(node):
         return
     vector, name = node.args[0].value, source.assigned_name(node)
     factor = next(iter(factors_of(node, source)), None)

@@ -163,7 +163,7 @@ def _numbers(draws: Sequence[Draw], name: str, source: Source) -> str:
     """`jax.random.uniform(key, (3,), minval=jnp.array([0.0, 1.0, 2.0]), maxval=4.0)`."""
     made = DRAWS[draws[0].name]
     parts = ["«key»", f"({len(draws)},)" if made.shape == 1 else f"shape=({len(draws)},)"]
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     for other, at, default in made.others:
         given = [argument(draw.call, at, other) for draw in draws]
         texts = [source.code(value) if value is not None else default for value in given]

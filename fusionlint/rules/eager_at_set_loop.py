@@ -95,7 +95,7 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     array = found.arrays[0]
     more = f" and {len(found.arrays) - 1} more are" if len(found.arrays) > 1 else " is"
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     yield source.finding(
         found.writes[0].call,
         f"`{array}`{more} copied whole to write one place, in a dispatch of its own, in every iteration",

@@ -17,7 +17,6 @@ from fusionlint.patterns.operations.factorizations import DENSITIES, ELIMINATION
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import few_rows
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def _answers(node: cst.CSTNode, source: Source) -> dict[str, bool]:
 
 
 def _is_loud(first: Factored, source: Source) -> bool:
-    if not source.is_traced(first.call) or is_idle(source.project, source.place(first.call)):
+    if not source.is_traced(first.call) or source.is_idle(first.call):
         return False
     return few_rows(first.matrix, source) is None and not is_concrete(first.call, source)
 
@@ -89,7 +88,7 @@ def _looks_for_nan(body: Function, source: Source) -> bool:
 def _told(first: Factored, other: Factored, source: Source) -> Finding:
     matrix, ways = source.code(first.matrix), {first.way, other.way}
     shown = brief(source.code(first.call), _LONG, f"{brief(source.code(first.call.func), _LONG)}(...)")
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     write = f"f = {numpy}.linalg.cholesky({matrix}) once; {_SCIPY}.cho_solve((f, True), b) solves, "
     if "density" in ways:
         write += (

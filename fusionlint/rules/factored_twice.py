@@ -20,7 +20,6 @@ from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.values.matrices import TRANSPOSES, side_of_factor
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
 
@@ -70,7 +69,7 @@ def solved_by_factors_several_times(body: Function, source: Source) -> Iterator[
                 told = (source.code(factors), written, _options(node, source), source.loop(node))
                 groups.setdefault(told, []).append(node)
     for first, *later in groups.values():
-        if not source.is_traced(first) or is_idle(source.project, source.place(first)):
+        if not source.is_traced(first) or source.is_idle(first):
             continue
         beside = [call for call in later if not source.apart(first, call) and _is_another(call, first, source)]
         if beside:
@@ -87,7 +86,7 @@ def factor_solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Fin
     """The matrix is a factor of Cholesky, or the transpose of one; of two in a row, which solve with what was factored,
     the outer one is told."""
     found = _by_a_factor(node, source)
-    if found is None or is_idle(source.project, source.place(node)):
+    if found is None or source.is_idle(node):
         return
     if _undone_by(node, found, source) is not None:
         return
@@ -191,7 +190,7 @@ def _written_in(factor: cst.BaseExpression, source: Source) -> tuple[cst.Name, .
 
 def _told(solves: list[tuple[cst.Call, bool]], source: Source) -> Iterator[Finding]:
     first, flipped = solves[0]
-    if not source.is_traced(first) or is_idle(source.project, source.place(first)):
+    if not source.is_traced(first) or source.is_idle(first):
         return
     if _by_a_factor(first, source) is not None:
         return  # told one by one: no solve of these has anything to factor

@@ -47,7 +47,7 @@ def of_one_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not apart or _is_of_tangents(node, source):
         return
     fft = source.code(node.func)
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     edits = _edits([node, *apart], source)
     yield source.finding(
         node,
@@ -73,7 +73,7 @@ def of_each_field(node: cst.Call, source: Source) -> Iterator[Finding]:
     others = (name.value for arg in node.args[1:] for name in names_read(arg))
     if not _is_field(node.args[0].value, field) or field in others or not _are_alike(fields, node, source):
         return
-    fft, jnp = source.code(node.func), source.alias("jax.numpy") or "jnp"
+    fft, jnp = source.code(node.func), source.jnp
     each = source.code(node.args[0].value)
     yield source.finding(
         node,

@@ -15,7 +15,6 @@ from fusionlint.patterns.compiled.scattered import is_grid_of_each
 from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def written_apart_and_joined(node: cst.Call, source: Source) -> Iterator[Finding
     mapped = call_of(node, source)
     if mapped is None or not has_only(node, 2, "fun", "in_axes"):
         return
-    if is_idle(source.project, source.place(node)):
+    if source.is_idle(node):
         return
     reductions = {_reduction(read, source) for read in source.readers(mapped)}
     method = next(iter(reductions), None) if len(reductions) == 1 else None

@@ -138,7 +138,7 @@ def _joined(
     array: cst.BaseExpression, at: int, values: cst.BaseExpression, axis: cst.BaseExpression | None, source: Source
 ) -> str:
     """`jnp.concatenate([v[None], x])` of an array of one axis; with the axis, where one is given."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     x = brief(as_operand(array, source.code(array)), _LONG, "x")
     along = "" if axis is None else f", axis={source.code(axis)}"
     if axis is not None and constant(axis) != 0:

@@ -20,7 +20,6 @@ from fusionlint.patterns.runs.options import is_instead_of_a_scan, scan_beside
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -61,7 +60,7 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
     """How many layers `loop` goes over, where it is such a loop."""
     layers = _layers(loop, source)
     count = layer_count(loop.iter if layers is None else layers.over, source)
-    if count is None or not source.is_traced(loop) or is_idle(source.project, source.place(loop)):
+    if count is None or not source.is_traced(loop) or source.is_idle(loop):
         return None
     if _is_of_stages(loop, source) or _is_numbered(loop) or is_instead_of_a_scan(loop, source):
         return None

@@ -11,7 +11,6 @@ from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import Carry, calls
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="compile-time")
@@ -25,7 +24,7 @@ _FEW = 4
 def loops_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """Every iteration writes the same loop into the program: nothing but what is carried differs."""
     count = _count(loop, source)
-    if count is None or is_idle(source.project, source.place(loop)):
+    if count is None or source.is_idle(loop):
         return
     if source.in_loop(loop) or not _is_plain(loop):
         return

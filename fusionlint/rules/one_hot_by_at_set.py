@@ -25,7 +25,7 @@ from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.mapped import counts_elements
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_vectorized, under_vmap
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import chain, is_last, root, write_on
 from fusionlint.patterns.writes.compared import at_one_place, of_each_row, one_hot
@@ -35,7 +35,6 @@ from fusionlint.patterns.writes.heavy import is_made_for_a_loop, is_read_by_a_lo
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
 from fusionlint.patterns.writes.places import diagonal, meant
 from fusionlint.rule import Rule
-from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -118,7 +117,7 @@ def _of_values(write: Write, source: Source) -> list[Finding]:
         return [_of_each(write, "row", _chosen(write, among, source), 2, source, edits)]
     if source.in_loop(node) or _is_probe(node, source):
         return []
-    if not (under_vmap(node, source) or in_environment(node, source)) or axes_of(write, source) != len(write.index):
+    if not is_vectorized(node, source) or axes_of(write, source) != len(write.index):
         return []
     places = [part for part in write.index if not _is_known(part)]
     if not all(may_be_one(part, source) for part in places) or not any(is_one(part, source) for part in places):
@@ -291,7 +290,7 @@ def _fix(write: Write, axis: int, source: Source) -> tuple[Edit, ...]:
 
 
 def _compared(write: Write, source: Source) -> str:
-    jnp, fill = source.alias("jax.numpy") or "jnp", filled_with(write, source)
+    jnp, fill = source.jnp, filled_with(write, source)
     value = _shown(write.value, source) if write.value is not None else "1"
     like = _as_made(write, source)
     is_plain = fill in ("0", "False") and _is_one(write.value)
@@ -322,7 +321,7 @@ def _as_made(write: Write, source: Source) -> str:
 
 def _chosen(write: Write, among: int, source: Source) -> str:
     """`jnp.where(jnp.arange(k) == i[..., None], v[..., None], 0)`."""
-    jnp, fill = source.alias("jax.numpy") or "jnp", filled_with(write, source)
+    jnp, fill = source.jnp, filled_with(write, source)
     place, value = _operand(write.index[among], source), write.value
     if among < len(write.index) - 1:
         return f"a comparison of {jnp}.arange along that axis with {place}, and {jnp}.where(..., values, {fill})"

@@ -189,7 +189,7 @@ def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 def _taken(table: str, index: str, picks: str, axes: str, result: str, source: Source) -> str:
     """What takes the rows along the axis of the classes: there come the axes of the index that the table lacks."""
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     at, new = axes.index(picks[-1]), [letter for letter in picks[:-1] if letter not in axes]
     axis = at - len(axes) if "." in axes[:at] else at
     if len(new) > 1:

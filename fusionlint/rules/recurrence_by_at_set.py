@@ -31,7 +31,7 @@ def rows_of_rows(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if any(write.method != "set" or is_taken_to_the_host(write.call, source) for write in found.writes):
         return
-    array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
+    array, jnp = found.arrays[0], source.jnp
     more = f" and {len(found.arrays) - 1} more are" if len(found.arrays) > 1 else " is"
     yield source.finding(
         found.writes[0].call,

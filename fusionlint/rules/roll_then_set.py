@@ -177,7 +177,7 @@ def _advice(roll: cst.Call, write: Write, source: Source) -> str:
     if called is None:
         what = "zeros or other padding" if is_literal(write.value) else "the new part"
         kept = "all but the first" if _is_backwards(roll) else "all but the last"
-        jnp = source.alias("jax.numpy") or "jnp"
+        jnp = source.jnp
         return f"{jnp}.concatenate of {what} and {kept}, along that axis; {jnp}.pad where it is a number"
     return f"{called}: one kernel{_unless(roll, write, source)}"
 
@@ -194,7 +194,7 @@ def _unless(roll: cst.Call, write: Write, source: Source) -> str:
 def _joined(roll: cst.Call, write: Write, source: Source, *, longest: int = 0, of: str = "") -> Called | None:
     """`jnp.concatenate([jnp.full_like(x[:1], v), x[:-1]])`: as a write does, `full_like` brings what it is given to the
     dtype of the array and to the shape of the place. `of` is what the array is called there."""
-    jnp, array, by = source.alias("jax.numpy") or "jnp", argument(roll, 0, "a"), _by(roll, source)
+    jnp, array, by = source.jnp, argument(roll, 0, "a"), _by(roll, source)
     place, value = edge(write), write.value
     if array is None or value is None or by is None or place is None or not _is_one_edge(write):
         return None

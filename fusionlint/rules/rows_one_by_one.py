@@ -100,7 +100,7 @@ def numbered_out(loop: cst.For | Comprehension, source: Source) -> Iterator[Find
     counter = source.code(loop.target if isinstance(loop, cst.For) else loop.for_in.target)
     bound = iterated_by(loop)
     count = ", ".join(source.code(arg.value) for arg in bound.args) if isinstance(bound, cst.Call) else "n"
-    jax, jnp = source.alias("jax") or "jax", source.alias("jax.numpy") or "jnp"
+    jax, jnp = source.alias("jax") or "jax", source.jnp
     yield source.finding(
         loop,
         f"the work for each `{counter}` is written out by itself: kernels of its own for every one of them",

@@ -215,7 +215,7 @@ def _looks_further_back(found: Walk) -> bool:
 
 
 def _advice(found: Walk, loop: cst.Call, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     if _looks_further_back(found):
         return (
             f"each turn needs the two before it: a Python loop over a list and one {jnp}.stack, which is a kernel or "

@@ -64,7 +64,7 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     count = ", ".join(source.code(arg) for arg in classes.args)
     shown = brief(source.code(picked), _LONG, "labels")
-    jax, jnp = source.alias("jax") or "jax", source.alias("jax.numpy") or "jnp"
+    jax, jnp = source.alias("jax") or "jax", source.jnp
     yield source.finding(
         loop if isinstance(loop, cst.For) else node,
         f"each class of `{shown}` is picked out and reduced by itself, one {counter} after the other",

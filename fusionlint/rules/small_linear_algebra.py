@@ -79,7 +79,7 @@ def _written_out(rows: list[list[cst.BaseExpression]], source: Source) -> str:
     (a, b), (c, d) = [[source.code(entry) for entry in row] for row in rows]
     if not all(text.isidentifier() for text in (a, b, c, d)):
         return _ADJUGATE
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     return f"the inverse {jnp}.array([[{d}, -{b}], [-{c}, {a}]]) / ({a} * {d} - {b} * {c}), and products with it"
 
 

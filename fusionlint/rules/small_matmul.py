@@ -17,13 +17,11 @@ from fusionlint.patterns.compiled.small_products import is_small_product
 from fusionlint.patterns.operations.choice import listed
 from fusionlint.patterns.operations.one_hot import factors
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_vectorized
 from fusionlint.patterns.values.matrices import TRANSPOSES, small_matrix
 from fusionlint.rule import Rule
-from fusionlint.source.environments import in_environment
 from fusionlint.source.facts import NOTHING, Value
 from fusionlint.source.places import Place
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -74,15 +72,15 @@ def _made_by(name: str | None, source: Source) -> int | None:
 def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) -> Iterator[Finding]:
     """One factor is the small matrix, the other an array that is there; the first such product of a function."""
     size = _multiplied(node, source)
-    if size is None or is_idle(source.project, source.place(node)):
+    if size is None or source.is_idle(node):
         return
     is_batch = any(_is_a_batch(source.meant(_turned(side)), source) for side in factors(node, source) or ())
-    if not (is_batch or under_vmap(node, source) or in_environment(node, source)) or is_concrete(node, source):
+    if not (is_batch or is_vectorized(node, source)) or is_concrete(node, source):
         return
     others = [other for other in _products(node, source) if _multiplied(other, source) is not None]
     if (others and others[0] is not node) or any(_is_of_a_vector(other, source) for other in others):
         return
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     rows = ", ".join(("x * a + y * b", "x * c + y * d") if size == 2 else ("x * a + y * b + z * c", "..."))
     more = f", here and {len(others) - 1} more" if others[1:] else ""
     yield source.finding(

@@ -67,7 +67,7 @@ def _found(node: cst.CSTNode, name: cst.Name, divisor: cst.BaseExpression, sourc
     # Read elsewhere too, the masked numbers are needed before they are normalised again.
     if set(source.reads(written)) - {name, summed}:
         return
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     logits, axis = argument(masked.softmax, 0, "x"), argument(masked.softmax, 1, "axis")
     x = brief(as_argument(logits, source), _LONG, "x") if logits is not None else "x"
     mask = brief(as_argument(masked.mask, source), _LONG, "mask")

@@ -20,7 +20,6 @@ from fusionlint.patterns.runs.options import as_given
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, TRANSPOSES, few_rows
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
 
@@ -46,7 +45,7 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The matrix is a Gram matrix and more on its diagonal."""
     if not has_only(node, 2) or len(node.args) != 2:
         return
-    if is_idle(source.project, source.place(node)):
+    if source.is_idle(node):
         return
     matrix, right = node.args[0].value, node.args[1].value
     if not _is_definite(_meant(matrix, source), source) or _has_a_determinant(node, matrix, source):
@@ -78,7 +77,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
     function = source.function(node)
     if not isinstance(matrix, cst.Name | cst.Attribute) or function is None:
         return
-    if is_idle(source.project, source.place(node)) or is_concrete(node, source):
+    if source.is_idle(node) or is_concrete(node, source):
         return
     text = source.code(matrix)
     made = source.value(matrix) if isinstance(matrix, cst.Name) else None

@@ -19,7 +19,6 @@ from fusionlint.source.facts import RawCall, RawValue, unpacked_call
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -82,7 +81,7 @@ def a_draw_for_every_key(loop: Comprehension, source: Source) -> Iterator[Findin
 
 def _is_of_a_program(loop: cst.CSTNode, source: Source) -> bool:
     """Whether the loop is traced; what a module declares its parameters with is, under the jit of its `init`."""
-    if is_idle(source.project, source.place(loop)):
+    if source.is_idle(loop):
         return False
     return source.is_traced(loop) or source.place(loop) in _initializers(source.project)
 

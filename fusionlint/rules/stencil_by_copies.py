@@ -16,7 +16,6 @@ from fusionlint.patterns.runs.beside_scans import is_made_for_scans
 from fusionlint.patterns.writes.places import meant
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -50,7 +49,7 @@ def both_neighbours(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The first of several copies of one array, moved both ways along one axis, that one expression reads; of several
     such expressions in a function the first."""
     found = _neighbours(node, source)
-    if found is None or is_idle(source.project, source.place(node)):
+    if found is None or source.is_idle(node):
         return
     if is_made_for_scans(node, source):
         return

@@ -129,7 +129,7 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
         return  # and so is what a trace does, while it is compiled
     if not (builtin in _ASKS or is_concrete(node, source)) or is_for_a_picture(project, place):
         return
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     text = f"{jnp}.{_REDUCTIONS[builtin]}({as_argument(array, source)})"
     if builtin == "sum" and not _is_made_a_number(node, source):
         text = _summed(array, source)  # of several axes Python's adds up along the first

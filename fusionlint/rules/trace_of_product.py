@@ -14,7 +14,6 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.rule import Rule
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")
@@ -38,14 +37,14 @@ class _Product(NamedTuple):
 def diagonal_of_a_product(node: cst.Call, source: Source) -> Iterator[Finding]:
     """The product is made for this alone, and is one of two matrices."""
     product = _product(argument(node, 0, "a"), source)
-    if product is None or not _is_of_the_middle(node) or is_idle(source.project, source.place(node)):
+    if product is None or not _is_of_the_middle(node) or source.is_idle(node):
         return
     if source.calls(node, _DIAG) and not _has_columns(product, source):
         return
     if is_concrete(node, source) or _is_made_again(product, node, source):
         return
     text, is_turned = _summed(product, source)
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     is_trace = source.calls(node, *_TRACES)
     write = f"{jnp}.sum({text}{'' if is_trace else ', axis=-1'})"
     yield source.finding(

@@ -148,7 +148,7 @@ def update_for_others(node: cst.Call, source: Source) -> Iterator[Finding]:
     if not node.args or node.args[0].keyword or not is_for_others(node, source):
         return
     step = function_named(node.args[0].value, source)
-    if isinstance(step, cst.FunctionDef) and not is_idle(source.project, source.place(node)):
+    if isinstance(step, cst.FunctionDef) and not source.is_idle(node):
         yield from _handed_back(node, step, donates(node), source)
 
 
@@ -232,10 +232,10 @@ def _finding(
 ) -> Iterator[Finding]:
     # In a trace a call is inlined, and donates nothing.
     inlined = [c for c in calls or () if source.context(c) == "traced"]
-    calls = [c for c in calls or () if not is_idle(source.project, source.place(c)) and c not in inlined]
+    calls = [c for c in calls or () if not source.is_idle(c) and c not in inlined]
     if inlined and not any(_is_asked_for(call, source) for call in calls):
         return
-    if not calls or is_idle(source.project, source.place(node)) or any(is_of_em(dotted(c.func)) for c in calls):
+    if not calls or source.is_idle(node) or any(is_of_em(dotted(c.func)) for c in calls):
         return
     names = given_up(calls, donated, source, is_equinox=is_equinox(node, source))
     # An average alone begins as the arrays of the model, which is handed over beside it.

@@ -74,7 +74,7 @@ def _computes(read: cst.CSTNode, source: Source) -> bool:
 
 
 def _instead(node: cst.Call, source: Source) -> str:
-    numpy = source.alias("jax.numpy") or "jnp"
+    numpy = source.jnp
     if source.calls(node, "jax.numpy.unique"):
         return "`size=` with a `fill_value`, as many as there can be; or numpy's own unique, on the host"
     return (

@@ -226,7 +226,7 @@ def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str |
     x, rows = (
         brief(source.code(a), _LONG, name) if a is not None else name for a, name in ((array, "x"), (piece, "rows"))
     )
-    jnp, (axis,) = source.alias("jax.numpy") or "jnp", free
+    jnp, (axis,) = source.jnp, free
     numbers = f"{brief(source.code(places[axis]), _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
     return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}; {_FITS}"
 

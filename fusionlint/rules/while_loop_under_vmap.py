@@ -19,9 +19,8 @@ from fusionlint.patterns.loops.until import converges, empties, only_counts, set
 from fusionlint.patterns.loops.wander import descends, follows, goes_on_from, halves, searches, walks
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_run_often
-from fusionlint.patterns.runs.under import under_map, under_vmap
+from fusionlint.patterns.runs.under import is_vectorized, under_map, under_vmap
 from fusionlint.rule import Rule
-from fusionlint.source.environments import in_environment
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -60,7 +59,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if any(walks(body, source) or spreads(tests[0], body, source) or goes_on_from(body, source) for body in functions):
         return
-    if (under_vmap(node, source) or in_environment(node, source)) and not under_map(node, source):
+    if is_vectorized(node, source) and not under_map(node, source):
         yield from _vectorized(node, functions, tests[0], source)
     elif settles(tests[0], source) and is_run_often(node, source):
         yield source.finding(
@@ -115,7 +114,7 @@ def written_to_and_chosen_whole(barrier: Barrier, module: hlo.Module) -> str | N
 def _advice(is_search: bool, source: Source) -> str:
     if not is_search:
         return "the array form of all turns at once, or a known number of turns under a mask, which can be unrolled"
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     return f"a test of all places at once: {jnp}.argmax of it is the first that passes, {jnp}.any whether one does"
 
 

@@ -118,7 +118,7 @@ def _reducer(read: cst.CSTNode, source: Source) -> cst.Call | None:
 
 
 def _compared(write: Write, place: Part, reducers: list[cst.Call], source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     array = source.code(write.array)
     array = brief(array, _LONG, "x")
     value = source.code(write.value) if write.value is not None else "value"

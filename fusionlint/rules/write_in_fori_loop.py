@@ -81,7 +81,7 @@ def _advice(found: LoneWrite, source: Source) -> str:
     value = source.code(write.value) if write.value is not None else ""
     shown, name = brief(value, 40, "value"), source.code(write.array)
     is_scalar_literal = is_literal(write.value) or shown.isupper()
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     if not found.is_apart and is_scalar_literal:
         # One number everywhere: it does not matter which of two steps has a place.
         return f"one `{name}.at[places].set({shown})`, the places of all the steps by jax.vmap"

@@ -134,7 +134,7 @@ def _is_first(array: cst.BaseExpression, source: Source) -> bool:
 def _with_eye(write: Write, length: cst.BaseExpression, source: Source) -> str:
     """`jnp.where(jnp.eye(n, dtype=bool), value, K)`, which holds for a scalar and for a vector."""
     assert write.value is not None
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     array, value = _shown(write.array, source), _as_array(write.value, jnp, _shown(write.value, source))
     eye = f"{jnp}.eye({_size(write, length, source)}, dtype=bool)"
     if has_axes_behind(write, source):
@@ -171,7 +171,7 @@ def _of_each(write: Write, value: str, source: Source) -> str:
     if write.value is None or is_literal(write.value) or _is_number(write, source):
         return value
     named = "values" if value != source.code(write.value) else value
-    return f"{source.alias('jax.numpy') or 'jnp'}.expand_dims({named}, -1)"
+    return f"{source.jnp}.expand_dims({named}, -1)"
 
 
 def _may_be_rows(write: Write, source: Source) -> bool:

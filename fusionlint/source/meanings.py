@@ -106,6 +106,11 @@ class Meanings(Variables):
         """A call as its facts hand it out."""
         return unpacked_call(call)
 
+    @cached_property
+    def jnp(self) -> str:
+        """What advice calls jax.numpy: what the file calls it, or else what everybody does."""
+        return self.alias("jax.numpy") or "jnp"
+
     def alias(self, module: str) -> str | None:
         """What the file calls a module that it imports at its own level: "jnp" for "jax.numpy"."""
         names = self.facts.bindings.get("", {}).items()

@@ -60,6 +60,10 @@ class Source(Meanings):
     def _runs(self) -> dict[tuple[str, str], bool]:
         return {}
 
+    def is_idle(self, node: cst.CSTNode) -> bool:
+        """Whether the code at `node` is a test's, a benchmark's, a picture's or a Pallas kernel's."""
+        return is_idle(self.project, self.place(node))
+
     def is_traced(self, node: cst.CSTNode) -> bool:
         """Whether the code at `node` is to be taken as traced: shown to be, or not shown to be host code; and not
         behind a `raise`, where nothing runs, nor in a function inside another, of which that never asks; nor in a

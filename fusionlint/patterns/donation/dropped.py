@@ -9,7 +9,6 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import constant, elements
-from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -18,7 +17,7 @@ def is_state_dropped(name: str, source: Source) -> bool:
     """Whether the file shows a call of what is called `name`, first of whose results is the state, that keeps others of
     them alone, or none where another call of it keeps the state: a dictionary's `update` keeps nothing."""
     calls = [call for call in source.nodes(cst.Call) if _is_of(call, name)]
-    calls = [call for call in calls if not is_idle(source.project, source.place(call))]
+    calls = [call for call in calls if not source.is_idle(call)]
     goes_on = {dotted(call.func) for call in calls if _is_state_kept(call, source)}
     return any(
         _takes_others_alone(call, source)

@@ -57,7 +57,7 @@ def is_mapped_for_each(vmap: cst.Call, name: str, source: Source) -> bool:
 
 def instead(call: cst.Call, name: str, source: Source) -> str:
     """The index that cuts or writes as much, by the axis where that is written out."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     x = _shown(call, "x", (0, "operand"), source)
     start = _shown(call, "start", STARTS[name], source)
     axis = argument(call, 3, "axis")

@@ -82,7 +82,7 @@ def received(read: cst.CSTNode, source: Source) -> list[cst.Name]:
         return []
     name = source.project.name_of(place)
     made = [call for call in source.calls_of((name,)) if source.calls(call, name)]
-    names = [_unpacked(call, returned, source) for call in made if not is_idle(source.project, source.place(call))]
+    names = [_unpacked(call, returned, source) for call in made if not source.is_idle(call)]
     return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
 
 

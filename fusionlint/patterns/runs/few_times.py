@@ -24,7 +24,7 @@ def runs_a_few_times(function: cst.FunctionDef, source: Source) -> bool:
     callers = [caller for caller in source.project.callers(name) if not is_idle(source.project, caller)]
     if is_called_as_step(last_name(place.scope)) or any(caller.path != source.path for caller in callers):
         return False
-    calls = [call for call in source.calls_of((name,)) if not is_idle(source.project, source.place(call))]
+    calls = [call for call in source.calls_of((name,)) if not source.is_idle(call)]
     return bool(calls) and all(_is_made_a_few_times(call, source) for call in calls)
 
 

@@ -16,7 +16,7 @@ from fusionlint.patterns.code.calls import argument, call_of, hides_some
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
-from fusionlint.patterns.runs.under import under_vmap
+from fusionlint.patterns.runs.under import is_vectorized, under_vmap
 from fusionlint.patterns.values.annotations import annotated
 from fusionlint.patterns.values.handed_settings import handed_here
 from fusionlint.patterns.values.known_values import DEPTH, Reader
@@ -37,7 +37,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
     if depth == 0:
         return False
     if isinstance(node, cst.Call) and _DRAWS.match(source.qualified_name(node.func) or ""):
-        return under_vmap(node, source) or in_environment(node, source)
+        return is_vectorized(node, source)
     match node:
         case cst.Name():
             return _name_differs(node, source, depth)
@@ -88,7 +88,7 @@ def _is_mapped_again(vmap: cst.Call, source: Source) -> bool:
     """Whether what a `vmap` makes is mapped once more, or made where nobody sees what calls it."""
     outer = source.handed_to(vmap)
     is_inner = source.calls(outer, "jax.vmap")
-    return source.function(vmap) is None or is_inner or under_vmap(vmap, source) or in_environment(vmap, source)
+    return source.function(vmap) is None or is_inner or is_vectorized(vmap, source)
 
 
 def counts_elements(name: cst.Name, source: Source) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.runs.concrete import asks_for_values, is_concrete
+from fusionlint.source.environments import in_environment
 from fusionlint.source.places import Place
 from fusionlint.source.traced import calls_in_use, reached_from
 from fusionlint.source.transforms import SOLVERS
@@ -31,6 +32,11 @@ _CALLERS = 3
 def under_vmap(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to be vectorized."""
     return _is_in(node, source, VMAPS)
+
+
+def is_vectorized(node: cst.CSTNode, source: Source) -> bool:
+    """The same, or whether it is part of an environment, of which those who use it run many."""
+    return under_vmap(node, source) or in_environment(node, source)
 
 
 def under_loop(node: cst.CSTNode, source: Source) -> bool:

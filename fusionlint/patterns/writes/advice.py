@@ -93,7 +93,7 @@ class _Told(NamedTuple):
 
 def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     """One stack, one scatter, or a `where` over the places: whichever says the same and is measured to be less."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     told = _Told(writes, see(writes, source), dotted(root(writes[0])) or name or "x", jnp, source)
     line = of_one_line(writes, told.array, source, jnp)
     if are_at_one_place(writes, source):

@@ -47,21 +47,19 @@ _PLACES = ("jax.lax.axis_index", "jax.lax.axis_size")
 def advice(writes: Sequence[Write], source: Source) -> str | None:
     """What puts the blocks together at once; None where one lies on another, and is not joined to it."""
     if all(write.method == "add" or is_added(write, source) for write in writes):
-        jnp = source.alias("jax.numpy") or "jnp"
+        jnp = source.jnp
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     told, array = _at_once(writes, source), read_back(writes, source)
     if told is None or array is None:
         return told if told is None else f"{told}{_as_it_was(writes, source)}"
     apart = f"the parts under names of their own, made of one another and not of `{array}`"
-    together = (
-        "one write of them" if axis_of(writes) is None else f"one {source.alias('jax.numpy') or 'jnp'}.concatenate"
-    )
+    together = "one write of them" if axis_of(writes) is None else f"one {source.jnp}.concatenate"
     return f"{apart}; then {together}"
 
 
 def advice_for_a_loop(write: Write, loop: cst.For, source: Source) -> str:
     """What puts the blocks together that a loop writes, one in each iteration."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     if is_literal(write.value):
         return f"a mask of all blocks at once: {jnp}.arange of each axis compared with where they begin and end"
     if _is_tile(write, loop, source):
@@ -100,7 +98,7 @@ def _are_all_of(array: cst.BaseExpression, writes: Sequence[Write]) -> bool:
 
 def _at_once(writes: Sequence[Write], source: Source) -> str | None:
     """The same for parts that are made of nothing that was written before: the form whose obligations are met."""
-    jnp, seen = source.alias("jax.numpy") or "jnp", see(writes, source)
+    jnp, seen = source.jnp, see(writes, source)
     if seen.are_sums:
         return f"a sum of the parts, each brought to its place by {jnp}.pad: they may overlap"
     if (chosen := _chosen(writes, source)) is not None:
@@ -127,7 +125,7 @@ def _concatenated(writes: Sequence[Write], axis: int, source: Source) -> str | N
     in_order = pieces(parts, source)
     if in_order is None:
         return None
-    jnp, rest = source.alias("jax.numpy") or "jnp", _filled(writes, source)
+    jnp, rest = source.jnp, _filled(writes, source)
     joined = ", ".join(
         _piece(writes[piece.number], parts[piece.number], axis, piece.cut, f"part_{i}", source)
         for i, piece in enumerate(in_order, 1)
@@ -163,7 +161,7 @@ def _chosen(writes: Sequence[Write], source: Source) -> str | None:
         case [[cst.Slice(lower=None, upper=end, step=None)], [cst.Slice(lower=begin, upper=None, step=None)]]:
             meet = end is not None and begin is not None and end.deep_equals(begin)
             if meet and end is not None and all(w.value is not None and _is_number(w.value, source) for w in writes):
-                jnp, n = source.alias("jax.numpy") or "jnp", brief(source.code(made.args[0].value), _LONG, "n")
+                jnp, n = source.jnp, brief(source.code(made.args[0].value), _LONG, "n")
                 one, other = (_shown(write, source) for write in writes)
                 return f"{jnp}.where({jnp}.arange({n}) < {source.code(end)}, {one}, {other})"
     return None
@@ -197,7 +195,7 @@ def _is_said_to_be_one(name: cst.Name, source: Source) -> bool:
 def _piece(write: Write, part: Part, axis: int, cut: str, name: str, source: Source) -> str:
     """What is joined, long code under a `name`: what is written to one place, `.at[:, 0].set(v)`, lacks the axis, and a
     number all of them."""
-    jnp, shown = source.alias("jax.numpy") or "jnp", _shown(write, source, name)
+    jnp, shown = source.jnp, _shown(write, source, name)
     if _is_filled(write, source):
         return f"{jnp}.full(..., {shown})"
     if cut:
@@ -230,7 +228,7 @@ def _is_tile(write: Write, loop: cst.For, source: Source) -> bool:
 
 
 def _joined(write: Write, loop: cst.For, source: Source) -> str:
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     if len([part for part in write.index if not is_whole(part)]) == 1:
         return f"one {jnp}.concatenate(blocks, axis={counted_axis(first_axis(write), write.index)})"
     if _is_diagonal(write, source) and len(write.index) == 2 and not _is_written_beside(write, loop, source):

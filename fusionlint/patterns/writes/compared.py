@@ -155,7 +155,7 @@ def dtype(write: Write, source: Source) -> str:
 
 
 def _bools(source: Source) -> Sequence[str]:
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     return ("bool", *(f"{jnp}.{name}" for name in _TRUTHS))
 
 

@@ -44,7 +44,7 @@ _LONG = 30
 def of_pieces(found: Piecewise, loop: cst.For, source: Source) -> Advice:
     """For the writes of a loop: one scatter or one stack, as long as no piece is of another shape, or where the one
     before is."""
-    write, jnp = found.writes[0], source.alias("jax.numpy") or "jnp"
+    write, jnp = found.writes[0], source.jnp
     if any(is_one_of_many(part, loop) or _is_kept_under_a_key(part, loop) for part in write.index):
         joined = f"its places and values joined by {jnp}.concatenate: each may be of another length"
         return Advice(f"one `{found.arrays[0]}.at[...].{write.method}(...)`, {joined}", ARRAYS)
@@ -62,7 +62,7 @@ def _is_kept_under_a_key(part: Part, loop: cst.For) -> bool:
 
 
 def _at_once(found: Piecewise, write: Write, loop: cst.For, source: Source) -> str:
-    array, jnp = found.arrays[0], source.alias("jax.numpy") or "jnp"
+    array, jnp = found.arrays[0], source.jnp
     pieces = [write, *(w for w in found.writes if dotted(root(w)) == array and w is not write)]
     if not are_rectangles(pieces, source) and (_is_ragged(write, loop) or _is_a_part_of_a_row(write, loop, source)):
         return f"a list of the pieces, each brought to one shape by {jnp}.pad, and one {jnp}.concatenate or stack of it"

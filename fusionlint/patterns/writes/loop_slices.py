@@ -21,7 +21,7 @@ from fusionlint.source.tree import Source
 
 def of_slices(write: Write, pieces: Sequence[Write], array: str, loop: cst.For, source: Source) -> str | None:
     """Of pieces that are slices, whichever joins them: along one axis a concatenate, along several nothing."""
-    jnp = source.alias("jax.numpy") or "jnp"
+    jnp = source.jnp
     if any(_is_window_of_a_row(piece, loop) for piece in pieces):
         along = "with arrays of indices along each axis that broadcast"
         return f"all the values first, then one `{array}.at[rows, columns].{write.method}(values)`, {along}"
