@@ -9,7 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import constant, elements, is_literal, is_whole
+from fusionlint.patterns.code.at import constant, elements, is_literal, told_axes
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.elementwise import atoms, is_worked_on, operands
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
@@ -160,7 +160,7 @@ def _columns(read: cst.Subscript, along: int) -> tuple[cst.Subscript, cst.Slice]
     """A slice of one axis, all others read, where that is the joined one: of `x[1:]` it is the first, of `x[..., 1:]`
     the last, of `x[:, 1:]` the second, which is the last of two."""
     index = elements(read.slice)
-    places = [place for place, part in enumerate(index) if not is_whole(part)]
+    places = told_axes(index)
     if len(places) != 1 or not isinstance(part := index[places[0]], cst.Slice) or part.step is not None:
         return None
     if any(isinstance(one, cst.Ellipsis) for one in index[: places[0]]):

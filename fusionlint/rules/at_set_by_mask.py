@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_cut, is_fresh, is_literal, is_whole
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.known_places import is_set_at_known_places
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -77,7 +77,7 @@ def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:
     where = f"{source.jnp}.where"
     array, shown = brief(source.code(write.array), _LONG, "x"), brief(source.code(mask), _LONG, "the mask")
     new = _new(write, mask, source)
-    if any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index):
+    if any(map(is_cut, write.index)):
         return (
             f"{where}(both, {new}, {array}), where `both` is {shown} and the slice as a mask, `np.arange(n) >= first`"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_literal, is_whole
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_cut, is_literal
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.compiled.edges import are_edges
@@ -114,7 +114,7 @@ def _advice(writes: list[Write], source: Source) -> str:
     if any(_is_of_several(part) for write in writes for part in write.index):
         along = f", axis={axes.pop()}" if len(axes) == 1 else " along each axis"
         return f"{jnp}.concatenate of what is written at the start, what stays, and what is written at the end{along}"
-    if len(axes) > 1 or any(isinstance(part, cst.Slice) and not is_whole(part) for w in writes for part in w.index):
+    if len(axes) > 1 or any(is_cut(part) for w in writes for part in w.index):
         return masked(jnp, is_padded=False)
     along = f"with `«i» = {jnp}.arange(«n»)`{_along(axes.pop())}"
     if all(write.method == "add" for write in writes):

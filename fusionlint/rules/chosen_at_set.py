@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_whole, place_of
+from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_cut, is_whole, place_of
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -195,7 +195,7 @@ def _reads_another(one: Chosen, source: Source) -> bool:
     written: `xi.at[1].set(xi[0] / a)`; or of a part, of which it may have written some: `x.at[1:].set(roll(x[1:], -1))`
     after `x.at[2:]`."""
     place = [*map(source.code, one.write.index)]
-    is_part = any(isinstance(part, cst.Slice) and not is_whole(part) for part in one.write.index)
+    is_part = any(map(is_cut, one.write.index))
     for node in inside(one.write.value) if one.write.value is not None else ():
         match node:
             case cst.Subscript(value=cst.Name(name), slice=slices) if name == source.code(one.array):

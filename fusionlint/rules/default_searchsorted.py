@@ -207,7 +207,7 @@ def _wrapped(node: cst.Call, source: Source) -> Iterator[cst.Call]:
 def _uses(made: cst.Call, source: Source) -> Sequence[cst.CSTNode]:
     """Where a function is called, or handed on, that has a name here or none."""
     name = source.assigned_name(made)
-    return [made] if name is None else [use.node for use in source.uses(name) if not use.is_write]
+    return [made] if name is None else [*source.reads_at_all(name)]
 
 
 def _is_for_a_trace(use: cst.CSTNode, source: Source) -> bool:

@@ -21,9 +21,9 @@ from fusionlint.patterns.operations.one_hot import (
     MAKERS,
     OneHot,
     factors,
+    factors_of_einsum,
     has_many_classes,
     is_einsum,
-    letters,
     making_one_hots,
     one_hot,
 )
@@ -164,25 +164,17 @@ _MESSAGE = "a product with a one-hot reads the whole table, and multiplies it wi
 
 
 def _picked_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
-    axes_of = letters(node)
-    operands = [arg.value for arg in node.args[1:] if arg.keyword is None]
-    if axes_of is None or len(operands) != 2:
-        return
-    (first, second), result = axes_of
-    for chosen, picks, table, axes in (
-        (operands[0], first, operands[1], second),
-        (operands[1], second, operands[0], first),
-    ):
+    for chosen, picks, table, axes, left in factors_of_einsum(node):
         found = one_hot(chosen, source)
-        if found is None or not _picks(picks, axes, result) or _are_few(found):
+        if found is None or not _picks(picks, axes, left) or _are_few(found):
             continue
         if _picks_rows_of_each(picks, axes) and not _has_more_rows(found, source):
             continue  # of a few rows most are picked: a reorder, as of the beams of a search
         index = found.index
-        if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and result == picks[:-1] + axes[1:]:
+        if set(picks) & set(axes) == {picks[-1]} and axes[0] == picks[-1] and left == picks[:-1] + axes[1:]:
             write = f"{as_operand(table, source.code(table))}[{source.code(index)}]"
         else:
-            write = _taken(source.code(table), source.code(index), picks, axes, result, source)
+            write = _taken(source.code(table), source.code(index), picks, axes, left, source)
         yield source.finding(node, _MESSAGE, write=write)
         return
 

@@ -12,9 +12,9 @@ from fusionlint.patterns.code.elementwise import is_worked_on
 from fusionlint.patterns.operations.one_hot import (
     MAKERS,
     factors,
+    factors_of_einsum,
     has_many_classes,
     is_einsum,
-    letters,
     making_one_hots,
     one_hot,
 )
@@ -93,15 +93,7 @@ def _put(node: cst.CSTNode, left: cst.BaseExpression, rows: cst.BaseExpression, 
 
 
 def _put_by_einsum(node: cst.Call, source: Source) -> Iterator[Finding]:
-    axes_of = letters(node)
-    operands = [arg.value for arg in node.args[1:] if arg.keyword is None]
-    if axes_of is None or len(operands) != 2:
-        return
-    (first, second), result = axes_of
-    for places, axes, rows, others in (
-        (operands[0], first, operands[1], second),
-        (operands[1], second, operands[0], first),
-    ):
+    for places, axes, rows, others, result in factors_of_einsum(node):
         if not _puts(axes, others, result):
             continue
         if not set(axes[:-1]) & set(result):

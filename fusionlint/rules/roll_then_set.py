@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.branches.moved import makes_room
-from fusionlint.patterns.code.at import Write, at_write, constant, is_literal, is_whole
+from fusionlint.patterns.code.at import Write, at_write, constant, is_cut, is_literal, is_whole
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.passed_over import passed_over
@@ -18,6 +18,7 @@ from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import first_uses, readers_of, value_of, writer_of
 from fusionlint.patterns.compiled.round import parts_joined
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
+from fusionlint.patterns.values.floats import is_known_number
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.patterns.writes.fused import is_worked_on_alone
@@ -42,7 +43,6 @@ _READ = 2
 # And that of a buffer.
 _ROOM = 3
 _MOVES_ALL = ": without `axis=` a roll moves all elements in a row"
-_NUMBERS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy", "math") for name in ("nan", "inf", "pi"))
 # What every dtype has, the smallest and the truth values too.
 _EXACT = frozenset(("0", "1", "0.0", "1.0", "0.", "1.", "False", "True"))
 
@@ -165,11 +165,7 @@ def _is_end_that_came_round(roll: cst.Call, write: Write) -> bool:
 def _is_less_than_came_round(shift: cst.BaseExpression, write: Write) -> bool:
     """`jnp.roll(x, 2, axis=0).at[0].set(v)`."""
     by = constant(shift)
-    return (
-        by is not None
-        and abs(by) > 1
-        and not any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index)
-    )
+    return by is not None and abs(by) > 1 and not any(map(is_cut, write.index))
 
 
 def _advice(roll: cst.Call, write: Write, source: Source) -> str:
@@ -232,13 +228,13 @@ def _is_one_edge(write: Write) -> bool:
 
 def _is_of_all(write: Write, source: Source) -> bool:
     """Whether a slice is written, or one number, for which the axis need not be there."""
-    is_slice = any(isinstance(part, cst.Slice) and not is_whole(part) for part in write.index)
+    is_slice = any(map(is_cut, write.index))
     return is_slice or is_literal(write.value) or is_a_number(write.value, source) or _is_constant(write.value, source)
 
 
 def _is_constant(value: cst.BaseExpression | None, source: Source) -> bool:
     value = value.expression if isinstance(value, cst.UnaryOperation) else value
-    return isinstance(value, cst.Attribute) and source.qualified_name(value) in _NUMBERS
+    return is_known_number(value, source)
 
 
 def _is_backwards(roll: cst.Call) -> bool:

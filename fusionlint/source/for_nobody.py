@@ -58,7 +58,7 @@ def is_for_nobody(node: cst.CSTNode, source: Source) -> bool:
         return True
     if any(isinstance(one, cst.FunctionDef) and _is_for_a_loop_that_goes(one, source) for one in around[:-1]):
         return True
-    top = _top(node, source)
+    top = top_around(node, source)
     return top is not None and _is_named_by_cases(top, source, _DEPTH)
 
 
@@ -84,7 +84,7 @@ def is_never_read(made: cst.CSTNode, source: Source) -> bool:
 def _is_for_a_loop_that_goes(function: cst.FunctionDef, source: Source) -> bool:
     """Whether a function is handed to loops of jax, and to nothing else, of which nobody reads what they leave: XLA
     drops them, but not what they print."""
-    reads = [use.node for use in source.uses(function.name) if not use.is_write]
+    reads = [*source.reads_at_all(function.name)]
     loops = [source.handed_to(read) for read in reads]
     is_for_them = all(source.calls(one, *_LOOPS) and is_never_read(one, source) for one in loops)
     return bool(loops) and is_for_them and not _TELLS.search(source.code(function))
@@ -109,20 +109,19 @@ def _is_a_case(function: cst.Lambda, source: Source) -> bool:
 def _is_named_by_cases(top: cst.FunctionDef | cst.ClassDef, source: Source, depth: int) -> bool:
     """Whether a function or a class of the file's own level is named in a table of cases, `testcases=[{"callable":
     _model, "shapes": [(2,)]}]`, and nowhere else but in what is: each case is run once, to see what comes of it."""
-    name = top.name.value
-    place = source.place(top)._replace(scope=name)
-    if top.decorators or source.scope(top) or any(f"{q}{name}{q}".encode() in source.data for q in ('"', "'")):
+    place = source.place(top)._replace(scope=top.name.value)
+    if top.decorators or source.scope(top) or is_in_quotes(top.name.value, source):
         return False
     if any(caller.path != source.path for caller in source.project.callers(source.project.name_of(place))):
         return False
-    reads = [use.node for use in source.uses(top.name) if not use.is_write]
-    outside = [read for read in reads if _top(read, source) is not top]
+    reads = [*source.reads_at_all(top.name)]
+    outside = [read for read in reads if top_around(read, source) is not top]
     return bool(outside) and all(_is_of_a_case(read, source, depth) for read in outside)
 
 
 def _is_of_a_case(read: cst.Name, source: Source, depth: int) -> bool:
     """Whether a name is read in one of several dicts in a list that is called so, or by what only cases name."""
-    top = _top(read, source)
+    top = top_around(read, source)
     if top is not None and not any(isinstance(above, cst.Decorator) for above in source.ancestors(read)):
         return depth > 0 and _is_named_by_cases(top, source, depth - 1)
     above = list(source.ancestors(read))
@@ -143,14 +142,14 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
     nobody else looks for it, and no other file names it."""
     name = function.name.value
     place = source.body_place(function)
-    if any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'")) or place.outer.scope:
+    if is_in_quotes(name, source) or place.outer.scope:
         return False
     is_private = name.startswith("_") and not function.decorators and source.contexts.get(place) != "traced"
     if not is_private and place not in named_nowhere(source.project):
         return False
     if any(caller.path != source.path for caller in source.project.callers(source.project.name_of(place))):
         return False
-    reads = [use.node for use in source.uses(function.name) if not use.is_write]
+    reads = [*source.reads_at_all(function.name)]
     others = (above for above in (_outermost(read, source) for read in reads) if above is not function)
     return all(
         depth > 0 and isinstance(above, cst.FunctionDef) and _is_never_named(above, source, depth - 1)
@@ -163,7 +162,7 @@ def _is_a_method_that_nothing_names(method: cst.FunctionDef, source: Source) -> 
     and is for this file alone or for a project that nobody else can install."""
     place, name = source.body_place(method), method.name.value
     owner = source.facts.functions[place.scope].owner if place.scope in source.facts.functions else ""
-    if not owner or "." in owner or any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'")):
+    if not owner or "." in owner or is_in_quotes(name, source):
         return False
     if not (name.startswith("_") or Place(source.path, owner) in _kept_to_itself(source.project)):
         return False
@@ -240,13 +239,18 @@ def is_only_compiled(project: Project, path: str, function: Function) -> bool:
     return len(names) == len(function.decorators) and JIT.issuperset(names)
 
 
+def is_in_quotes(name: str, source: Source) -> bool:
+    """Whether a file has a name as a text, to ask by."""
+    return any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'"))
+
+
 def _outermost(node: cst.CSTNode, source: Source) -> cst.FunctionDef | None:
     """The def of the file's own level that `node` is inside of."""
-    top = _top(node, source)
+    top = top_around(node, source)
     return top if isinstance(top, cst.FunctionDef) else None
 
 
-def _top(node: cst.CSTNode, source: Source) -> cst.FunctionDef | cst.ClassDef | None:
+def top_around(node: cst.CSTNode, source: Source) -> cst.FunctionDef | cst.ClassDef | None:
     """The def or the class of the file's own level that `node` is inside of."""
     around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.ClassDef)]
     return around[-1] if around else None

@@ -13,7 +13,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.source.facts import last_name
-from fusionlint.source.for_nobody import imported, is_only_compiled
+from fusionlint.source.for_nobody import imported, is_in_quotes, is_only_compiled, top_around
 from fusionlint.source.tree import Source
 
 # What a file's own level may hold and do nothing: an import, a text, a name for something.
@@ -25,16 +25,15 @@ def is_left_over(node: cst.CSTNode, source: Source) -> bool:
     nobody can use."""
     if _does_nothing(source):
         return True
-    around = [above for above in source.ancestors(node) if isinstance(above, cst.FunctionDef | cst.ClassDef)]
-    function = around[-1] if around else None
+    function = top_around(node, source)
     if not isinstance(function, cst.FunctionDef) or function.decorators or not _is_a_script(source):
         return False
     name = function.name.value
     if source.data.count(name.encode()) == 1:
         return True
-    if any(f"{quote}{name}{quote}".encode() in source.data for quote in ('"', "'")):
+    if is_in_quotes(name, source):
         return False
-    reads = [use.node for use in source.uses(function.name) if not use.is_write]
+    reads = [*source.reads_at_all(function.name)]
     return all(function in source.ancestors(read) for read in reads)
 
 

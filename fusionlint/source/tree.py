@@ -96,7 +96,7 @@ class Source(Meanings):
         scope = self.scope(function)
         if function.decorators or not scope or scope in self.facts.raw.classes:
             return False
-        reads = (use.node for use in self.uses(function.name) if not use.is_write)
+        reads = self.reads_at_all(function.name)
         return all(function in self.ancestors(read) for read in reads)
 
     def finding(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -63,6 +63,10 @@ class Variables(Syntax):
         """Every appearance of the variable that `name` names, closures included, in order of evaluation."""
         variable = self._variable(name)
         return self._uses_in(variable, self.pieces.mentioning(name.value))
+
+    def reads_at_all(self, name: cst.Name) -> Iterator[cst.Name]:
+        """The reads of the variable that `name` names, whatever it holds by then."""
+        return (use.node for use in self.uses(name) if not use.is_write)
 
     def uses_between(self, name: cst.Name, first: cst.CSTNode, last: cst.CSTNode) -> list[Use]:
         """The appearances of the variable that are evaluated after one node and before another."""

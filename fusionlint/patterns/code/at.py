@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar, overload
+from typing import TypeAlias, TypeGuard, TypeVar, overload
 
 import libcst as cst
 
@@ -107,6 +107,11 @@ def is_whole(part: Part) -> bool:
     return isinstance(part, cst.Ellipsis)
 
 
+def is_cut(part: Part | cst.CSTNode) -> TypeGuard[cst.Slice]:
+    """`a:b`, and not `:`."""
+    return isinstance(part, cst.Slice) and not is_whole(part)
+
+
 def is_none(part: Part | cst.CSTNode | None) -> bool:
     """Whether `None` is written there: as an index it makes a new axis. What is not given is nothing written."""
     return isinstance(part, cst.Name) and part.value == "None"
@@ -147,9 +152,19 @@ def column(write: Write) -> int | None:
     return constant(last)
 
 
+def told_axes(index: Sequence[Part]) -> list[int]:
+    """The numbers of those parts of an index that are not all of an axis."""
+    return [number for number, part in enumerate(index) if not is_whole(part)]
+
+
 def first_axis(write: Write) -> int:
     """The first axis along which a write does not go to all there is."""
-    return next(axis for axis, part in enumerate(write.index) if not is_whole(part))
+    return told_axes(write.index)[0]
+
+
+def number_in(among: Sequence[cst.CSTNode], node: cst.CSTNode | None) -> int:
+    """Which of several nodes this very one is."""
+    return next(number for number, each in enumerate(among) if each is node)
 
 
 def counted_axis(place: int, index: Sequence[Part]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.at import constant, elements, number_in
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.source.tree import Source
 
@@ -31,7 +31,7 @@ def argument_of(value: cst.CSTNode, source: Source) -> tuple[cst.Call, int] | No
     arg, call = source.parent(value), source.handed_to(value)
     if not isinstance(arg, cst.Arg) or call is None or arg.keyword is not None or arg.star:
         return None
-    return call, next(i for i, each in enumerate(call.args) if each is arg)
+    return call, number_in(call.args, arg)
 
 
 def _stored(value: cst.CSTNode, source: Source) -> cst.Name | None:

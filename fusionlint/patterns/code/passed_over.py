@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import holds
+from fusionlint.patterns.code.at import holds, number_in
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
@@ -52,6 +52,6 @@ def _is_next(name: cst.Name, there: cst.CSTNode, source: Source) -> bool:
     block = source.parent(line) if line is not None else None
     if not isinstance(block, cst.IndentedBlock):
         return False
-    place = next(i for i, each in enumerate(block.body) if each is line)
+    place = number_in(block.body, line)
     behind = block.body[place + 1] if place + 1 < len(block.body) else None
     return isinstance(behind, cst.SimpleStatementLine) and behind in source.ancestors(there)

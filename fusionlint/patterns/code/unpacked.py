@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import number_in
 from fusionlint.source.tree import Source
 
 
@@ -67,4 +68,4 @@ def unpacked_at(name: cst.Name | None, source: Source) -> tuple[cst.BaseExpressi
     several = source.parent(element) if element is not None else None
     if value is None or not isinstance(several, cst.Tuple):
         return None
-    return value, next(i for i, each in enumerate(several.elements) if each is element), len(several.elements)
+    return value, number_in(several.elements, element), len(several.elements)

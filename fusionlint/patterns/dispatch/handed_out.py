@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import constant
+from fusionlint.patterns.code.at import constant, number_in
 from fusionlint.patterns.code.calls import REPLACES, argument
 from fusionlint.patterns.code.functions import returns_of
 from fusionlint.patterns.code.unpacked import assigned
@@ -131,7 +131,7 @@ def _unpacked_of_a_loop(part: cst.Element, source: Source) -> cst.BaseExpression
     above: cst.CSTNode | None = part
     path: list[int] = []
     while isinstance(above, cst.Element) and isinstance(several := source.parent(above), cst.Tuple):
-        path.insert(0, next(i for i, each in enumerate(several.elements) if each is above))
+        path.insert(0, number_in(several.elements, above))
         above = source.parent(several)
     statement = source.parent(above) if isinstance(above, cst.AssignTarget) else None
     return _carried_from(statement.value, path, source) if isinstance(statement, cst.Assign) else None

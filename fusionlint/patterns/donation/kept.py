@@ -28,7 +28,7 @@ _HANDS_ON = frozenset(("unreplicate", "device_put", "freeze", "unfreeze"))
 def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Source) -> bool:
     """Whether the function, or for `self.x` the class, keeps the array under another name too: `best = params`."""
     if isinstance(argument, cst.Name):
-        places: Iterator[cst.CSTNode] = (use.node for use in source.uses(argument) if not use.is_write)
+        places: Iterator[cst.CSTNode] = source.reads_at_all(argument)
         written = source.uses(argument)
         if any(_is_alias(use.node, call, source) for use in written if use.is_write):
             return True

@@ -83,7 +83,7 @@ def _reads_of(argument: cst.BaseExpression, call: cst.Call, source: Source) -> I
     """Where the function around `call` reads the variable or field `argument`."""
     reads: Iterator[cst.CSTNode]
     if isinstance(argument, cst.Name):
-        reads = (use.node for use in source.uses(argument) if not use.is_write)
+        reads = source.reads_at_all(argument)
     else:
         reads = source.fields_called(dotted(argument), source.facts.class_around(source.scope(call)))
     function = source.function(call)

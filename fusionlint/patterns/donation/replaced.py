@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import names_read
+from fusionlint.patterns.code.at import names_read, number_in
 from fusionlint.patterns.code.calls import hides_some
 from fusionlint.patterns.donation.kept import is_kept
 from fusionlint.source.tree import Source
@@ -62,7 +62,7 @@ def _written_later(store: cst.Assign, call: cst.Call, source: Source) -> Iterato
     block = source.parent(line) if line is not None else None
     if not isinstance(block, cst.IndentedBlock):
         return
-    first = next(i for i, each in enumerate(block.body) if each is line)
+    first = number_in(block.body, line)
     last = next((i for i, each in enumerate(block.body) if each is source.parent(store)), 0)
     between = [read for each in block.body[first + 1 : last] for read in names_read(each)]
     stored = [name for each in store.targets for name in names_of(each.target)] if last > first else []

@@ -92,6 +92,11 @@ def iterated_by(loop: cst.For | Comprehension) -> cst.BaseExpression:
     return loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
 
 
+def done_each_turn(loop: cst.For | Comprehension) -> cst.CSTNode:
+    """What the loop does in each iteration."""
+    return loop.body if isinstance(loop, cst.For) else loop.elt
+
+
 def _is_joined(made: cst.BaseExpression, source: Source) -> bool:
     """Whether `made` is all that a join takes, directly or by its name."""
     if (name := source.assigned_name(made)) is not None:

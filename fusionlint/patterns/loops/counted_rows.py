@@ -21,6 +21,7 @@ from fusionlint.patterns.loops.collected import (
     JOINS,
     Comprehension,
     collected,
+    done_each_turn,
     iterated_by,
     statements_of,
 )
@@ -65,7 +66,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
         or not _are_apart(loop)
     ):
         return None
-    rows = [indexed_by(name, source) for name in _mentions(_turn(loop), counter.value)]
+    rows = [indexed_by(name, source) for name in _mentions(done_each_turn(loop), counter.value)]
     reads = [row for row in rows if row is not None and source.code(row.value) == size.array]
     others = [row for row in rows if row is not None and row not in reads]
     if None in rows or not reads or any(kind(row.value, source) != "array" for row in others):
@@ -73,7 +74,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     if not all(_is_along(row, counter.value, size.axis) for row in reads):
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
-    calls = [*inside(_turn(loop), cst.Call)]
+    calls = [*inside(done_each_turn(loop), cst.Call)]
     return CountedRows(size, reads) if is_work and all(is_of_arrays(c, source) for c in calls) else None
 
 
@@ -100,12 +101,8 @@ def is_listed(name: cst.Name, source: Source) -> bool:
 
 def is_light(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a GPU fuses what the turns do, or merges it, by itself."""
-    calls = [*inside(_turn(loop), cst.Call)]
+    calls = [*inside(done_each_turn(loop), cst.Call)]
     return all(is_elementwise(call, source) or source.calls(call, *_LIGHT) or _is_method(call) for call in calls)
-
-
-def _turn(loop: cst.For | Comprehension) -> cst.CSTNode:
-    return loop.body if isinstance(loop, cst.For) else loop.elt
 
 
 def _size(iterated: cst.BaseExpression, source: Source) -> Size | None:

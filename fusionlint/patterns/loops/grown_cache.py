@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import elements, is_whole, takes_all
+from fusionlint.patterns.code.at import elements, is_cut, takes_all
 from fusionlint.patterns.code.unpacked import assigned, stored_in
 from fusionlint.source.answers import of_project
 from fusionlint.source.asked import CALLS, EVERYWHERE
@@ -35,7 +35,7 @@ def is_held_before(old: cst.BaseExpression, source: Source) -> bool:
     for _ in range(_DEPTH):
         match old:
             case cst.Subscript(value=inner):
-                if any(isinstance(part, cst.Slice) and not is_whole(part) for part in elements(old.slice)):
+                if any(map(is_cut, elements(old.slice))):
                     return False
                 old = inner
             case cst.Attribute(value=inner):

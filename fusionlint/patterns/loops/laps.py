@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import number_in
 from fusionlint.patterns.code.elementwise import is_update, worked_on
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.source.answers import of_project
@@ -109,7 +110,7 @@ def _handed_on(value: cst.CSTNode, source: Source, name: str, depth: int) -> Ite
 def _in_tuple(element: cst.Element, source: Source, name: str, depth: int) -> Iterator[Output]:
     values = source.parent(element)
     if isinstance(values, cst.Tuple):
-        number = next(i for i, each in enumerate(values.elements) if each is element)
+        number = number_in(values.elements, element)
         # The array's own name, not the tuple's.
         yield from (Output((*o.path, number), name or o.name) for o in _handed_on(values, source, name, depth))
 

@@ -143,7 +143,7 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
 
 def _of_lifted(owner: cst.ClassDef, source: Source) -> list[cst.Call]:
     """The calls of what a transform of the library makes of a class, `Batched = nn.vmap(Model, ...)`: `Batched(3)`."""
-    reads = (use.node for use in source.uses(owner.name) if not use.is_write)
+    reads = source.reads_at_all(owner.name)
     lifted = (source.assigned_name(made) for read in reads if (made := source.handed_to(read)) is not None)
     return [call for name in lifted if name is not None for call in calls_of_name(name, source) or ()]
 

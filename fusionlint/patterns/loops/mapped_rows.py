@@ -22,6 +22,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_in,
     names_read,
+    number_in,
 )
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.patterns.code.functions import function_named
@@ -138,7 +139,7 @@ def _row(number: cst.Name, source: Source) -> _Row | None:
         return None
     if any(name.value == number.value for name in names_in(read.value)) or not _is_an_array(read, parts, source):
         return None
-    return _Row(read, parts, next(i for i, part in enumerate(parts) if part is number))
+    return _Row(read, parts, number_in(parts, number))
 
 
 def _is_an_array(read: cst.Subscript, index: tuple[Part, ...], source: Source) -> bool:

@@ -14,7 +14,14 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import elements, indexed_by, inside, is_whole, names_in, names_read
 from fusionlint.patterns.code.functions import function_named
-from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
+from fusionlint.patterns.loops.collected import (
+    Comprehension,
+    collected,
+    done_each_turn,
+    is_few,
+    iterated_by,
+    statements_of,
+)
 from fusionlint.patterns.loops.counted_rows import is_listed, is_of_arrays, is_said
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
@@ -46,7 +53,7 @@ def has_turns_apart(loop: cst.For | Comprehension, source: Source) -> bool:
         return False
     if len(over.args) > _BOUNDS or is_few(over, source) or is_said(loop, source) or not _lists(loop, source):
         return False
-    turn = _turn(loop)
+    turn = done_each_turn(loop)
     mentions = [name for name in names_in(turn) if name.value == counter.value]
     calls = [*inside(turn, cst.Call)]
     return bool(mentions) and all(_picks(n, source) for n in mentions) and all(_is_of_arrays(c, source) for c in calls)
@@ -54,7 +61,7 @@ def has_turns_apart(loop: cst.For | Comprehension, source: Source) -> bool:
 
 def is_heavy(loop: cst.For | Comprehension, source: Source) -> bool:
     """Whether a turn does what is a kernel of its own on every target, itself or by a function that it calls."""
-    return any(_is_heavy(part.func, source) for part in inside(_turn(loop), cst.Call))
+    return any(_is_heavy(part.func, source) for part in inside(done_each_turn(loop), cst.Call))
 
 
 def _is_heavy(function: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
@@ -71,10 +78,6 @@ def _is_heavy(function: cst.BaseExpression, source: Source, depth: int = _DEPTH)
     place = source.project.find(name) if depth else None
     within = source.project.calls_within(place) if place is not None else iter(())
     return any(_HEAVY.match(source.project.callee(where, call.value) or "") for where, call in within)
-
-
-def _turn(loop: cst.For | Comprehension) -> cst.CSTNode:
-    return loop.body if isinstance(loop, cst.For) else loop.elt
 
 
 def _lists(loop: cst.For | Comprehension, source: Source) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import number_in
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
@@ -48,6 +49,6 @@ def _is_second_of_a_scan(written: cst.CSTNode | None, source: Source) -> bool:
         several = source.parent(element)
         if not isinstance(several, cst.Tuple):
             return False
-        place = next(i for i, each in enumerate(several.elements) if each is element)
+        place = number_in(several.elements, element)
         written, made = several, assigned(several, source)
     return place == 1 and source.calls(made, *_SCANS)

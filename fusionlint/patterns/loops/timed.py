@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import number_in
 from fusionlint.patterns.loops.carry import Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.runs.concrete import CLOCKS
@@ -31,7 +32,7 @@ def is_measured(loop: Loop, source: Source) -> bool:
     block = source.parent(loop)
     if not isinstance(block, cst.IndentedBlock):
         return False
-    place = next(i for i, one in enumerate(block.body) if one is loop)
+    place = number_in(block.body, loop)
     before, after = block.body[max(place - 2, 0) : place], block.body[place + 1 : place + 3]
     ends = after if after and _waits(after[0]) else after[:1]
     return any(_asks_the_time(one, source) for one in before) and any(_asks_the_time(one, source) for one in ends)

@@ -108,7 +108,7 @@ def draws_again(draw: cst.CSTNode, source: Source) -> bool:
 
 
 def _is_shared(key: cst.Name, source: Source) -> bool:
-    others = [use.node for use in source.uses(key) if not use.is_write and use.node is not key]
+    others = [read for read in source.reads_at_all(key) if read is not key]
     handed = [(other, source.handed_to(other)) for other in others]
     return any(
         call is not None and _is_of_random(call, source) and source.written(other) is source.written(key)

@@ -117,8 +117,18 @@ def is_einsum(node: cst.BinaryOperation | cst.Call, source: Source) -> TypeGuard
     return has_only(node, 3, "precision", "preferred_element_type", "optimize")
 
 
-def letters(call: cst.Call) -> tuple[tuple[str, str], str] | None:
-    """The axes of the two operands of an einsum and of its result, one character each, "." for an ellipsis."""
+def factors_of_einsum(call: cst.Call) -> Iterator[tuple[cst.BaseExpression, str, cst.BaseExpression, str, str]]:
+    """Each operand of two and its axes, the other one and its axes, and those of the result: one character each, "."
+    for an ellipsis."""
+    axes_of = _letters(call)
+    operands = [arg.value for arg in call.args[1:] if arg.keyword is None]
+    if axes_of is not None and len(operands) == 2:
+        (first, second), result = axes_of
+        yield operands[0], first, operands[1], second, result
+        yield operands[1], second, operands[0], first, result
+
+
+def _letters(call: cst.Call) -> tuple[tuple[str, str], str] | None:
     spec = argument(call, 0, "subscripts")
     if not isinstance(spec, cst.SimpleString) or not isinstance(spec.evaluated_value, str):
         return None

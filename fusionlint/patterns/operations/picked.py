@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, constant, elements, is_none, is_whole, takes_all
+from fusionlint.patterns.code.at import Part, constant, elements, is_none, takes_all, told_axes
 from fusionlint.patterns.code.calls import argument, has_only
 from fusionlint.source.tree import Source
 
@@ -43,7 +43,7 @@ def taken_off(pick: Pick, axis: int | None, source: Source) -> cst.BaseExpressio
     match above := source.parent(pick.node):
         case cst.Subscript(value=value, slice=slices) if value is pick.node:
             parts = elements(slices)
-            cut = [number for number, part in enumerate(parts) if not is_whole(part)]
+            cut = told_axes(parts)
             if len(cut) != 1 or not isinstance(one := parts[cut[0]], cst.Integer) or constant(one) != 0:
                 return None
             is_from_behind = any(isinstance(part, cst.Ellipsis) for part in parts[: cut[0]])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import number_in
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
@@ -67,7 +68,7 @@ def _parameter(arg: cst.Arg, source: Source) -> cst.Name | None:
         return None
     if arg.keyword is not None:
         return next((p.name for p in function.params.params if p.name.value == arg.keyword.value), None)
-    number = next(i for i, each in enumerate(call.args) if each is arg)
+    number = number_in(call.args, arg)
     parameters = function.params.params
     return parameters[number].name if number < len(parameters) else None
 
@@ -96,7 +97,7 @@ def among_results(read: cst.CSTNode, source: Source) -> tuple[Place | None, tupl
         return place, (0, 1)
     values = source.parent(element) if element is not None else None
     if isinstance(values, cst.Tuple) and isinstance(source.parent(values), cst.Return):
-        return place, (next(i for i, e in enumerate(values.elements) if e is element), len(values.elements))
+        return place, (number_in(values.elements, element), len(values.elements))
     return None, None
 
 

@@ -39,7 +39,7 @@ def is_beside_what_is_made(node: cst.CSTNode, source: Source) -> bool:
 
 def _runs_here(part: cst.FunctionDef, source: Source) -> bool:
     """Whether a function is called or mapped, and no more: `@solve.defjvp` makes it a part of another."""
-    reads = [use.node for use in source.uses(part.name) if not use.is_write]
+    reads = [*source.reads_at_all(part.name)]
     return not part.decorators and all(is_called_or_mapped(read, source) for read in reads)
 
 

@@ -86,7 +86,7 @@ def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
     if isinstance(function, cst.Lambda):
         name = source.assigned_name(function)
     if name is not None:
-        handed = [use.node for use in source.uses(name) if not use.is_write]
+        handed = [*source.reads_at_all(name)]
     return bool(handed) and all(_is_mapped_at_once(each, source) for each in handed)
 
 

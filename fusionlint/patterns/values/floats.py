@@ -45,6 +45,11 @@ def _are_all_alike(pieces: Pieces) -> bool:
     return not any(_OTHERS.search(line) for line in pieces.lines)
 
 
+def is_known_number(node: cst.CSTNode | None, source: Source) -> bool:
+    """`jnp.pi`, `np.nan`."""
+    return isinstance(node, cst.Attribute) and source.qualified_name(node) in _NUMBERS
+
+
 def is_float(value: cst.CSTNode | None, source: Source, depth: int = _DEPTH) -> bool:
     """Whether `value` is seen to hold floats: what is divided, a root, a draw, a decimal number, what such is in."""
     match value if depth else None:
@@ -53,7 +58,7 @@ def is_float(value: cst.CSTNode | None, source: Source, depth: int = _DEPTH) -> 
         case cst.Name() as name:
             return is_float(source.value(name), source, depth - 1)
         case cst.Attribute() as constant:
-            return source.qualified_name(constant) in _NUMBERS
+            return is_known_number(constant, source)
         case cst.UnaryOperation(operator=cst.Minus() | cst.Plus(), expression=inner):
             return is_float(inner, source, depth)
         case cst.BinaryOperation(operator=cst.Divide()):

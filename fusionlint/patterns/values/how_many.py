@@ -73,7 +73,7 @@ def how_many(value: cst.BaseExpression | None, source: Source, depth: int = _DEP
 def _held_by(name: cst.Name, source: Source, depth: int) -> int | None:
     """Of a variable that is written several times the most that is known: what a step makes anew is as long. One of
     what Python takes for a number, `float(x)`."""
-    reads = (use.node for use in source.uses(name) if not use.is_write)
+    reads = source.reads_at_all(name)
     if any(source.calls(source.handed_to(read) or read, "float") for read in reads):
         return 1
     found = how_many(source.value(name), source, depth - 1)

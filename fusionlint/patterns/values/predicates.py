@@ -118,7 +118,7 @@ def _is_a_tuple(call: cst.Call, source: Source) -> bool:
 
 def _is_asked(name: cst.Name, source: Source) -> bool:
     """Whether Python itself goes by what a variable holds, `if fast and n > 1`: a trace would end there."""
-    return any(_is_gone_by(use.node, source) for use in source.uses(name) if not use.is_write)
+    return any(_is_gone_by(read, source) for read in source.reads_at_all(name))
 
 
 def _is_gone_by(read: cst.CSTNode, source: Source) -> bool:

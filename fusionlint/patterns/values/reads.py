@@ -104,7 +104,7 @@ def _is_method(function: cst.BaseExpression) -> bool:
 
 def attributes_of(name: cst.Name, source: Source) -> Iterator[cst.Attribute]:
     """What is asked of the variable that `name` names, wherever that is: `x.shape`, `x.at`."""
-    above = (source.parent(use.node) for use in source.uses(name) if not use.is_write)
+    above = (source.parent(read) for read in source.reads_at_all(name))
     return (each for each in above if isinstance(each, cst.Attribute))
 
 

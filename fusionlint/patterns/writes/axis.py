@@ -28,6 +28,7 @@ from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
 from fusionlint.patterns.writes.chain import root, shown
+from fusionlint.patterns.writes.words import SIGNS, all_of
 from fusionlint.source.edited import with_names
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.tree import Source
@@ -43,8 +44,6 @@ LAYOUT = regex(r"(^|_)(index|idx|axis)$")
 # What is called slices, and what one slice is called.
 SLICES = regex(r"(^|_)slices?(_|$)")
 _SLICE = regex(r"^(s_\w{3}|(sl|slices?)_)|_(s|sl|slices?)$|^slices?$")
-# What a method does, and what changes nothing by it.
-_SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 _LIKE = ("jax.numpy.zeros_like", "jax.numpy.ones_like", "jax.numpy.full_like", "jax.numpy.empty_like")
 # Whose results cross memory; so do those of a branch.
 _PROGRAMS = JIT | {"jax.lax.scan", "jax.lax.fori_loop", "jax.lax.while_loop", "jax.lax.cond", "jax.lax.switch"}
@@ -170,7 +169,7 @@ def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source:
     text = array
     for place, value in told:
         text = f"{jnp}.where(«k» == {place}, {value}, {text})"
-    sign, nothing = _SIGNS.get(writes[0].method, ("", ""))
+    sign, nothing = SIGNS.get(writes[0].method, ("", ""))
     if sign:
         text = f" {sign} ".join([array, *(f"{jnp}.where(«k» == {place}, {value}, {nothing})" for place, value in told)])
     is_long = len(with_names(text)) > _LONGEST
@@ -300,4 +299,4 @@ def compared(part: Part, source: Source) -> str:
         return f"«i» % {source.code(part.step)} == {first}"
     bounds = ((">=", part.lower), ("<", part.upper)) if isinstance(part, cst.Slice) else (("==", part),)
     asked = [f"«i» {sign} {brief(as_counted(bound, source), _LONG)}" for sign, bound in bounds if bound is not None]
-    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
+    return all_of(asked)

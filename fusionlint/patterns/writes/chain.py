@@ -88,7 +88,7 @@ def is_only_written(array: cst.BaseExpression, source: Source) -> bool:
     """Whether a variable of a function goes on from write to write and nowhere else: XLA drops it, writes and all."""
     if not isinstance(array, cst.Name) or source.function(array) is None:
         return False
-    reads = [use.node for use in source.uses(array) if not use.is_write]
+    reads = [*source.reads_at_all(array)]
     return bool(reads) and all(_is_written_again(read, source) for read in reads)
 
 

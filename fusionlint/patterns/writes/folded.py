@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, constant, is_whole
+from fusionlint.patterns.code.at import Part, Write, constant, is_cut, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.values.array_sizes import FILLED, FULL, sizes_of
 from fusionlint.patterns.values.known_values import DEPTH, Reader
@@ -66,8 +66,7 @@ def _asked(write: Write, array: cst.BaseExpression, values: Reader) -> Sequence[
     `.at[begin:end]`, or `.at[:, begin:end]` of a row. Slices along other axes are left as writes, as measured, where
     more than a little is written."""
     first, *others = write.index[_ones_of(array, values.source) :] or write.index
-    is_cut = isinstance(first, cst.Slice) and not is_whole(first)
-    return () if is_cut and all(map(is_whole, (*others, *write.index[: -1 - len(others)]))) else write.index
+    return () if is_cut(first) and all(map(is_whole, (*others, *write.index[: -1 - len(others)]))) else write.index
 
 
 def _ones_of(array: cst.BaseExpression, source: Source) -> int:

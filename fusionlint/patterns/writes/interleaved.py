@@ -9,7 +9,15 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, elements, is_whole
+from fusionlint.patterns.code.at import (
+    FRESH_BY_SHAPE,
+    Part,
+    Write,
+    constant,
+    counted_axis,
+    elements,
+    told_axes,
+)
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.writes.chain import root, shown
 from fusionlint.source.tree import Source
@@ -72,7 +80,7 @@ def starts_of(parts: Sequence[Part]) -> list[int] | None:
 
 def _strided(write: Write) -> int | None:
     """The one axis that the write does not take whole."""
-    axes = [axis for axis, part in enumerate(write.index) if not is_whole(part)]
+    axes = told_axes(write.index)
     return axes[0] if len(axes) == 1 and isinstance(write.index[axes[0]], cst.Slice) else None
 
 

@@ -58,7 +58,7 @@ def recurrent(loop: cst.For, source: Source) -> Piecewise | None:
         array = _carried(write, loop, source) if write is not None else None
         if write is None or not isinstance(array, cst.Name) or not _is_counted(write, array, {counter}, depends):
             continue
-        reads = [use.node for use in source.uses(array) if not use.is_write and loop in source.ancestors(use.node)]
+        reads = [read for read in source.reads_at_all(array) if loop in source.ancestors(read)]
         beside = [read for read in reads if _beside(read, write, counter, source) == -direction]
         others = (read for read in reads if read not in beside)
         if beside and all(_is_piece(r, write, source) or write_on(r, source) is not None for r in others):
@@ -241,7 +241,7 @@ def _only_pieces(write: Write, array: cst.Name | cst.Attribute, loop: cst.For, s
     while isinstance(name, cst.Attribute):
         assert isinstance(name.value, cst.Name | cst.Attribute)
         name = name.value
-    reads = (use.node for use in source.uses(name) if not use.is_write)
+    reads = source.reads_at_all(name)
     here = (read for read in reads if any(above is loop for above in source.ancestors(read)))
     if isinstance(array, cst.Attribute):
         return all(_is_other_or_piece(read, array, write, source) for read in here)

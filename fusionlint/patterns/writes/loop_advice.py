@@ -21,6 +21,7 @@ from fusionlint.patterns.code.at import (
     is_static,
     is_whole,
     names_read,
+    told_axes,
 )
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import calls
@@ -149,7 +150,7 @@ def _behind(write: Write, source: Source, jnp: str) -> str:
 
 def _stacked(write: Write) -> str:
     """Along which axis the pieces of a loop lie, `[..., i]`, where it is not the first."""
-    places = [number for number, part in enumerate(write.index) if not is_whole(part)]
+    places = told_axes(write.index)
     if len(places) != 1 or places == [0]:
         return ""
     return f" along axis {counted_axis(places[0], write.index)}"

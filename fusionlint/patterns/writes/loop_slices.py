@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, is_static, is_whole, names_read
+from fusionlint.patterns.code.at import Part, Write, is_cut, is_static, is_whole, names_read
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.writes.chain import is_added
 from fusionlint.patterns.writes.loop import are_windows_apart, counted_by
@@ -98,7 +98,7 @@ def is_the_same_each_turn(part: cst.CSTNode, loop: cst.For) -> bool:
 
 def _is_cut_to_size(part: Part) -> bool:
     """`at : at + size`."""
-    return isinstance(part, cst.Slice) and not is_whole(part) and not is_static(part)
+    return is_cut(part) and not is_static(part)
 
 
 def over_one_block(write: Write, pieces: Sequence[Write], loop: cst.For, source: Source) -> str | None:

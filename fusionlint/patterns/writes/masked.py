@@ -13,15 +13,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.finding import Edit
-from fusionlint.patterns.code.at import (
-    Part,
-    Write,
-    at_write,
-    constant,
-    elements,
-    inside,
-    is_whole,
-)
+from fusionlint.patterns.code.at import Part, Write, at_write, constant, elements, inside, is_whole, told_axes
 from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import as_operand
 from fusionlint.patterns.code.elementwise import operands
@@ -35,10 +27,9 @@ from fusionlint.patterns.writes.into_new import filled_with
 from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.merged import expressions, nested
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
+from fusionlint.patterns.writes.words import SIGNS, all_of
 from fusionlint.source.tree import Source
 
-# What a method does, and what changes nothing by it.
-_SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
 # One inside the other nobody reads more.
 _DEEP = 5
 
@@ -105,7 +96,7 @@ def _masked(write: Write, text: str, array: Array, jnp: str, source: Source) -> 
         if flag is not None:
             return f"{jnp}.logical_or({text}, {mask if ' & ' in mask else f'({mask})'} & {flag})"
         return f"{jnp}.where({mask}, {value}, {text})"
-    sign, nothing = _SIGNS.get(write.method, ("", ""))
+    sign, nothing = SIGNS.get(write.method, ("", ""))
     if not sign or (_is_read_back(write, source)):
         return None
     is_sum = sign in "+-"
@@ -151,9 +142,7 @@ def _mask(write: Write, array: Array, jnp: str, source: Source) -> str | None:
         if compared is None:
             return None
         asked.append(compared)
-    if not asked:
-        return None
-    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
+    return all_of(asked) if asked else None
 
 
 def _counted(axis: int, array: Array, jnp: str) -> str | None:
@@ -197,7 +186,7 @@ def _value(write: Write, array: Array, jnp: str, source: Source) -> str | None:
     value = write.value
     if value is None or isinstance(value, cst.List | cst.Tuple | cst.GeneratorExp):
         return None
-    told_apart = [i for i, part in enumerate(write.index) if not is_whole(part)]
+    told_apart = told_axes(write.index)
     text = in_one_line(source.code(value))
     if value.lpar and "\n" in text:
         text = f"({text})"

@@ -11,7 +11,17 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, at_write, elements, inside, is_literal, is_whole, names_in
+from fusionlint.patterns.code.at import (
+    Part,
+    Write,
+    at_write,
+    elements,
+    inside,
+    is_literal,
+    is_whole,
+    names_in,
+    told_axes,
+)
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.many import is_many
 from fusionlint.patterns.writes.seen import are_apart
@@ -87,7 +97,7 @@ def _cross(written: Sequence[Part], read: Sequence[Part]) -> bool:
     """Whether slices of one axis were written and slices of another are read: where they cross both are."""
     if any(isinstance(part, cst.Ellipsis) for part in (*written, *read)):
         return False
-    one, other = ({i for i, part in enumerate(index) if not is_whole(part)} for index in (written, read))
+    one, other = (set(told_axes(index)) for index in (written, read))
     parts = [part for part in (*written, *read) if not is_whole(part)]
     return one.isdisjoint(other) and bool(one and other) and all(isinstance(part, cst.Slice) for part in parts)
 

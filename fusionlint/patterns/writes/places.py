@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import RANGES, Part, Write, constant, elements, is_fresh, is_whole, names_in
+from fusionlint.patterns.code.at import (
+    RANGES,
+    Part,
+    Write,
+    constant,
+    elements,
+    is_cut,
+    is_fresh,
+    is_whole,
+    names_in,
+    told_axes,
+)
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.loops.carry import written_before
 from fusionlint.patterns.writes.chain import is_columns, root
@@ -82,7 +93,7 @@ def is_block(index: Sequence[Part]) -> bool:
 
 def is_slice(part: Part) -> bool:
     """`a:b`, one of the bounds missing or none, in steps of one."""
-    return isinstance(part, cst.Slice) and not is_whole(part) and part.step is None
+    return is_cut(part) and part.step is None
 
 
 def _is_place(part: Part, known: set[str]) -> bool:
@@ -121,7 +132,7 @@ def is_fresh_before(write: Write, loop: cst.For, source: Source) -> bool:
 def are_rows_of_a_new_one(write: Write, loop: cst.For, source: Source) -> bool:
     """Whether what a turn writes is seen to be a row, of whatever length: `[i, :]`, `[..., i, :]`, `[i]` of
     `jnp.zeros((n, m))`. A column is none."""
-    places = [number for number, part in enumerate(write.index) if not is_whole(part)]
+    places = told_axes(write.index)
     if len(places) != 1:
         return False
     if places[0] < len(write.index) - 1:

@@ -20,6 +20,7 @@ from fusionlint.patterns.code.at import (
     is_fresh,
     is_literal,
     is_whole,
+    number_in,
 )
 from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, keyword, said_dtype
@@ -171,7 +172,7 @@ def _own(
     numbers."""
     if is_literal(value) or is_a_number(value, source):
         return
-    here = next(i for i, each in enumerate(write.index) if each is part)
+    here = number_in(write.index, part)
     match value:
         case cst.Subscript(value=whole, slice=slices) if source.code(whole) == array:
             place = elements(slices)
@@ -190,7 +191,7 @@ def _own(
 
 def _with_an_axis(read: cst.Subscript, write: Write, part: Part, source: Source) -> str:
     """`x[:, 1:2]` for `x[:, 1]`."""
-    here = next(i for i, each in enumerate(write.index) if each is part)
+    here = number_in(write.index, part)
     place = [source.code(each) for each in elements(read.slice)]
     at = constant(elements(read.slice)[here]) or 0
     place[here] = f"{at if at else ''}:{'' if at == -1 else at + 1}"

@@ -24,6 +24,8 @@ from fusionlint.patterns.code.at import (
     is_literal,
     is_whole,
     names_read,
+    number_in,
+    told_axes,
 )
 from fusionlint.patterns.code.broken import in_one_line
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand
@@ -33,6 +35,7 @@ from fusionlint.patterns.code.left_unused import whole_line, without_gaps
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
+from fusionlint.patterns.values.floats import is_known_number
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.chain import outermost, root
 from fusionlint.patterns.writes.fused import axis_of
@@ -52,7 +55,6 @@ from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _STRONG = ("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.empty")
-_NUMBERS = tuple(f"{module}.{name}" for module in ("jax.numpy", "numpy", "math") for name in ("nan", "inf", "pi"))
 # What counts how often it was asked: layers without names, and streams of random numbers.
 _COUNTS = ("flax.", "haiku.", "numpy.random.", "random.", "numpyro.")
 
@@ -201,7 +203,7 @@ class _Place(NamedTuple):
         return Called(f"{self.jnp}.full_like", [there, text], behind=behind)
 
     def _around(self, part: str) -> str:
-        here = next(i for i, each in enumerate(self.write.index) if each is self.part)
+        here = number_in(self.write.index, self.part)
         before, after = self.write.index[:here], self.write.index[here + 1 :]
         is_open = any(isinstance(each, cst.Ellipsis) for each in before)
         return ", ".join([*map(self.source.code, before), part, *(map(self.source.code, after) if is_open else ())])
@@ -218,7 +220,7 @@ def _is_plain(write: Write, source: Source) -> bool:
 
 def _is_number(value: cst.BaseExpression | None, source: Source) -> bool:
     inner = value.expression if isinstance(value, cst.UnaryOperation) else value
-    is_constant = isinstance(inner, cst.Attribute) and source.qualified_name(inner) in _NUMBERS
+    is_constant = is_known_number(inner, source)
     is_written = is_literal(value) and not isinstance(value, cst.List | cst.Tuple)
     return is_constant or is_written or is_a_number(value, source)
 
@@ -334,7 +336,7 @@ def _is_as_at_first(read: cst.Name, earlier: Sequence[Write], steps: _Steps, sou
 
 def _are_apart(place: Sequence[Part], other: Sequence[Part], source: Source) -> bool:
     """Whether two places differ by the number on the one axis that is not all taken, `[:, 0]` and `[:, 1]`."""
-    along = next(i for i, part in enumerate(other) if not is_whole(part))
+    along = told_axes(other)[0]
     if along >= len(place) or [*map(source.code, place[:along])] != [*map(source.code, other[:along])]:
         return False
     one, there = constant(place[along]), constant(other[along])

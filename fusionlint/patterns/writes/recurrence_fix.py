@@ -14,7 +14,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, is_whole, names_read
+from fusionlint.patterns.code.at import Write, constant, elements, is_about, is_fresh, names_read, told_axes
 from fusionlint.patterns.code.before import free_name, lines_beside
 from fusionlint.patterns.code.calls import as_argument
 from fusionlint.patterns.code.elementwise import operands
@@ -38,7 +38,7 @@ def of_recurrence(found: Piecewise, loop: cst.For, source: Source) -> tuple[Edit
     jnp, write = source.alias_at(loop, "jax.numpy"), found.writes[0]
     if jnp is None or len(found.writes) > 1 or not is_once_a_turn(write, loop, source):
         return ()
-    places = [number for number, part in enumerate(write.index) if not is_whole(part)]
+    places = told_axes(write.index)
     if len(places) != 1 or any(isinstance(part, cst.Ellipsis) for part in write.index):
         return ()
     axis, bounds = places[0], _bounds(loop, source)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, constant, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.at import Write, constant, is_fresh, is_literal, told_axes
 from fusionlint.patterns.writes.chain import root, shown, write_on
 from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source
@@ -17,7 +17,7 @@ from fusionlint.source.tree import Source
 
 def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
     """The stack that a new array is, where it is set at 0, 1, 2, ... along one axis and is seen to be just so long."""
-    places = [[i for i, part in enumerate(write.index) if not is_whole(part)] for write in writes]
+    places = [told_axes(write.index) for write in writes]
     axis = places[0][0] if places[0] else 0
     if any(several != [axis] for several in places) or any(write.method != "set" for write in writes):
         return None

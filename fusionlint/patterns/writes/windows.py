@@ -10,7 +10,7 @@ from itertools import groupby
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, Write, elements, is_fresh, is_new_axis, is_whole
+from fusionlint.patterns.code.at import Part, Write, elements, is_cut, is_fresh, is_new_axis, is_whole
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.writes.axis import SLICES, is_called_a_slice
 from fusionlint.patterns.writes.chain import root
@@ -51,7 +51,7 @@ def are_grids(writes: Sequence[Write]) -> bool:
 def are_each_of_a_kind(writes: Sequence[Write], source: Source) -> bool:
     """Whether arrays of places stand beside slices, other slices in each write, `.at[coming, :1].set(a)` and
     `.at[leaving, -1:].set(b)`: two faces, which no one write takes."""
-    cuts = {tuple(source.code(p) for p in w.index if isinstance(p, cst.Slice) and not is_whole(p)) for w in writes}
+    cuts = {tuple(source.code(p) for p in w.index if is_cut(p)) for w in writes}
     is_apart = len(cuts) == len(writes) and () not in cuts
     return is_apart and all(any(is_many(part, source) for part in write.index) for write in writes)
 

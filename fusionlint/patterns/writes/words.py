@@ -5,6 +5,8 @@ In: what jax.numpy is called, and whether a value is more than one number. Out: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # Where a value is not what its name says at the last write.
 FIRST = "compute the values first, each into a name of its own; then "
 # A mask is compared with nothing, and what is written by one is as long as there is of it.
@@ -14,6 +16,13 @@ FOR_MASKS = (
 )
 # Where one path through `if`s writes again and again.
 BEHIND_IFS = "behind the `if`s, which choose the places and the values: "
+# What a method does, and what changes nothing by it.
+SIGNS = {"add": ("+", "0"), "subtract": ("-", "0"), "multiply": ("*", "1"), "mul": ("*", "1"), "divide": ("/", "1")}
+
+
+def all_of(asked: Sequence[str]) -> str:
+    """Comparisons, all of which hold where something is written."""
+    return asked[0] if len(asked) == 1 else " & ".join(f"({one})" for one in asked)
 
 
 def masked(jnp: str, *, is_padded: bool, is_strided: bool = False) -> str:
