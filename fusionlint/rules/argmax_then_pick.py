@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -14,7 +14,9 @@ from fusionlint.patterns.code.calls import argument, as_argument, beside, brief,
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
-from fusionlint.patterns.compiled.found_and_picked import is_picked
+from fusionlint.patterns.compiled.behind import Made, steps_in
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.round import axes_joined
 from fusionlint.patterns.operations.picked import Pick, picks, taken_off
 from fusionlint.patterns.runs.beside_scans import is_given_by_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -37,6 +39,8 @@ _LONG = 40
 _SEVERAL = 3
 # The page's pair about an array that is there already.
 _THERE = 1
+_CALLED = ("take_along_axis", "take", "argmax", "argmin")
+_SIZES = {"gather": "slice_sizes", "dynamic-slice": "dynamic_slice_sizes"}
 
 
 @rule.source("Call", calls=_PLACES)
@@ -81,7 +85,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
 @rule.barrier
 def found_and_picked(barrier: Barrier, module: hlo.Module) -> str | None:
     """The place that a search has found, for the element there; or the array, which is written for that."""
-    if not is_picked(barrier, module):
+    if not _is_picked(barrier, module):
         return None
     return "jnp.max or jnp.min of the array in place of reading it at the argmax or argmin: both are one reduction"
 
@@ -169,3 +173,68 @@ def _reduced(
         arguments.append("keepdims=True")
     numpy = source.alias_at(node, "jax.numpy") or "jnp"
     return f"{beside(node.func, name, source) or f'{numpy}.{name}'}({', '.join(arguments)})"
+
+
+class _Pick(NamedTuple):
+    """The kernels that made the array, that searched it, and that pick from it."""
+
+    array: str
+    search: str
+    pick: str
+
+
+def _is_picked(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is the place that was found, for a reader that takes the element there from the very array that
+    was searched; or that array, which nobody else reads."""
+    here = module.computations[barrier.computation]
+    kernels = [here.instructions[name] for name in barrier.readers if name in here.instructions]
+    picks = [one for kernel in kernels for one in _picks(kernel, here, module)]
+    if any(one.search == barrier.writer for one in picks):
+        return True
+    taken = {name for one in picks if one.array == barrier.writer for name in (one.search, one.pick)}
+    return bool(taken) and {*barrier.readers} <= taken
+
+
+def _picks(kernel: hlo.Instruction, here: hlo.Computation, module: hlo.Module) -> Iterator[_Pick]:
+    for opcode, sizes in _SIZES.items():
+        for pick in steps_in(kernel, here, module, opcode):
+            if set(pick.step.attributes[sizes].strip("{}").split(",")) == {"1"} and not is_of_jax(pick.step, _CALLED):
+                array, search = pick.operand(0, module), _search(pick, module)
+                if search is not None and search.operand(0, module).step is array.step:
+                    yield _Pick(array.kernel.name, search.kernel.name, kernel.name)
+
+
+def _search(pick: Made, module: hlo.Module) -> Made | None:
+    """The argmax or argmin whose result is the place on the axis that it searched; on all others each has its own."""
+    array = pick.operand(0, module).step.shape.dims
+    place, axis = pick.operand(1, module), 0
+    if place.step.opcode == "concatenate":
+        (joined,) = axes_joined(place.step)
+        parts = [place.operand(number, module) for number in range(len(place.step.operands))]
+        others = [number for number, part in enumerate(parts) if part.step.opcode != "iota"]
+        if joined != len(place.step.shape.dims) - 1 or len(others) != 1 or len(parts) != len(array):
+            return None
+        axis = others[0]
+        place = parts[axis]
+    elif len(array) != 1:
+        return None
+    found = _counted(place, array[axis], module)
+    return found if found is not None and found.step.attributes.get("dimensions") == f"{{{axis}}}" else None
+
+
+def _counted(place: Made, length: int, module: hlo.Module) -> Made | None:
+    """What found a place, where that is read as it is: but for what counts from the end."""
+    while place.step.opcode in ("select", "convert", "broadcast", "clamp"):
+        if place.step.opcode == "select":
+            other = place.operand(1, module)
+            if other.step.opcode != "add" or other.operand(0, module).step is not place.operand(2, module).step:
+                return None
+            by = other.operand(1, module)
+            while by.step.opcode in ("broadcast", "convert"):
+                by = by.operand(0, module)
+            if by.step.literal != str(length):
+                return None
+        place = place.operand({"select": 2, "clamp": 1}.get(place.step.opcode, 0), module)
+    if place.step.opcode != "reduce" or len(place.step.operands) != 4:
+        return None
+    return place if place.operand(1, module).step.opcode == "iota" else None

@@ -11,7 +11,9 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_cut, is_literal
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
-from fusionlint.patterns.compiled.edges import are_edges
+from fusionlint.patterns.compiled.behind import Made, steps_in
+from fusionlint.patterns.compiled.links import is_set, is_write
+from fusionlint.patterns.compiled.readers import kernels_around, value_of
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
@@ -39,6 +41,12 @@ _ALL_EDGES = (
     "one jnp.where of all edges, by jnp.arange(n) == 0 and == n - 1, or jnp.pad of the inner part: it fuses with what "
     "computes the array"
 )
+# An array no longer than this has columns, of which some happen to be the first and the last.
+_COLUMNS = 16
+# An edge is no more than this part of its axis.
+_THIN = 4
+
+_Edge = tuple[int, bool]  # the axis, and whether it is its end
 
 
 @rule.source("Call", calls=WRITES)
@@ -75,7 +83,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
 @rule.barrier
 def edge_after_edge(barrier: Barrier, module: hlo.Module) -> str | None:
     """The array between two writes of an edge."""
-    return _ALL_EDGES if are_edges(barrier, module) else None
+    return _ALL_EDGES if _are_edges(barrier, module) else None
 
 
 @rule.barrier(pair=1)
@@ -141,3 +149,40 @@ def _along(axis: int) -> str:
 def _is_of_several(part: Part) -> bool:
     """`:k` or `-k:`."""
     return is_slice(part) and isinstance(part, cst.Slice) and (part.lower is None) != (part.upper is None)
+
+
+def _are_edges(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the kernels around the value set edges of the array that it is, two at least, and neither they nor what
+    made the array set another piece of it: pieces that are all of it are to be joined."""
+    here, whole = module.computations[barrier.computation], value_of(barrier, module).shape.dims
+    writes = [
+        write
+        for kernel in kernels_around(barrier, module)
+        for write in steps_in(kernel, here, module, "dynamic-update-slice")
+        if write.step.shape.dims == whole and is_set(write.step)
+    ]
+    edges = {_edge(one, module) for write in writes for one in _and_before(write, module)}
+    return len(edges) > 1 and None not in edges
+
+
+def _and_before(write: Made, module: hlo.Module) -> Iterator[Made]:
+    """A write, and those that the array went through before."""
+    while is_write(write.step):
+        yield write
+        write = write.operand(0, module)
+
+
+def _edge(write: Made, module: hlo.Module) -> _Edge | None:
+    """The edge that is written; None of any other piece."""
+    if write.step.opcode != "dynamic-update-slice":
+        return None
+    inside = (module.body(write.kernel) or write.computation).instructions
+    whole, piece = write.step.shape.dims, inside[write.step.operands[1]].shape.dims
+    cut = [axis for axis, size in enumerate(piece) if size != whole[axis]]
+    if len(cut) != 1:
+        return None
+    (axis,) = cut
+    begin, width, length = inside[write.step.operands[2 + axis]], piece[axis], whole[axis]
+    if begin.opcode != "constant" or length <= max(_COLUMNS, _THIN * width):
+        return None
+    return {0: (axis, False), length - width: (axis, True)}.get(int(begin.literal))

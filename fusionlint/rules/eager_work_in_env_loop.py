@@ -12,17 +12,24 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.dispatch.acting import is_chosen_by_operations
+from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.functions import definitions, parameters, returns_of
+from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.patterns.dispatch.after_compiled import operations_after
 from fusionlint.patterns.dispatch.host import is_short
-from fusionlint.patterns.dispatch.jit import is_jitted
+from fusionlint.patterns.dispatch.jit import is_jitted, value
 from fusionlint.patterns.loops.carry import Carry, Loop, calls
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_filmed, is_shown_each_time
 from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.all_calls import calls_of_function
 from fusionlint.rule import Rule
-from fusionlint.source.facts import last_name
+from fusionlint.source.facts import NOTHING, last_name
 from fusionlint.source.names import JIT
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
+from fusionlint.source.transforms import TRANSFORMS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -53,6 +60,9 @@ _WORK = (
 # What to write instead, of arrays and of keys.
 _ARRAYS = "what the environment returned in numpy, and what comes of the device in the compiled function that acts"
 _OF_KEYS = "let the compiled function that acts split its key itself, and return the one that is left"
+_OPERATIONS = regex(r"^jax\.(numpy|nn|random|lax|scipy)\.")
+# A network, outside of a compiled function: dozens of operations.
+_NETWORK = regex(r"\.apply(_fn)?$")
 
 
 @rule.source("Call", calls=_WORK, where="host", in_loop=True)
@@ -70,7 +80,7 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     work = [call for call in calls(loop.body) if _is_dispatched(call, loop, source)]
     if not work or work[0] is not node:
         return
-    if any(is_chosen_by_operations(step.args[0].value, loop, source) for step in steps):
+    if any(_is_chosen_by_operations(step.args[0].value, loop, source) for step in steps):
         return
     keys = [call for call in work if source.calls(call, *_KEYS)]
     parts = [_ARRAYS] * (len(keys) < len(work)) + [_OF_KEYS] * bool(keys)
@@ -133,3 +143,71 @@ def _is_dispatched(call: cst.Call, loop: Loop, source: Source) -> bool:
         return False
     carry = Carry(loop)
     return any(carry.varies(arg.value) for arg in call.args)
+
+
+def _is_chosen_by_operations(action: cst.BaseExpression, loop: Loop, source: Source) -> bool:
+    """Whether a function that makes `action` in the loop is not compiled, and dispatches many operations itself."""
+    return any(
+        _dispatches(place, source.project)
+        for call in _behind(action, loop)
+        for each in (call.func, *_handed(call.func, source))
+        if not is_jitted(each, source)
+        for place in _functions(each, source)
+    )
+
+
+def _functions(named: cst.BaseExpression, source: Source) -> Iterator[Place]:
+    return source.project.functions_behind(source.place(named), value(named), TRANSFORMS)
+
+
+def _handed(callee: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What those in this file who call the function around `callee` hand it for that, `rollout(policy=policy)`."""
+    parameter = source.parameter(callee) if isinstance(callee, cst.Name) else None
+    function = source.function(callee)
+    if parameter is None or not isinstance(function, cst.FunctionDef) or parameter not in parameters(function):
+        return
+    is_method = bool(source.facts.class_around(source.body_scope(function)))
+    places = {id(each): number - is_method for number, each in enumerate(function.params.params)}
+    for call in calls_of_function(function, source) or ():
+        given = argument(call, places.get(id(parameter), -1), parameter.name.value)
+        if given is not None:
+            yield given
+            yield from _returned(given, source)
+
+
+def _returned(given: cst.BaseExpression, source: Source) -> Iterator[cst.BaseExpression]:
+    """What stands at the place of `policy`, of `policy, params = train()`, in what a function of the file returns."""
+    match unpacked_at(source.written(given), source) if isinstance(given, cst.Name) else None:
+        case cst.Call(func=maker), number, count:
+            for function in definitions([*_functions(maker, source)], source):
+                for each in returns_of(function, source) if isinstance(function, cst.FunctionDef) else ():
+                    if isinstance(each.value, cst.Tuple) and len(each.value.elements) == count:
+                        yield each.value.elements[number].value
+
+
+def _behind(action: cst.BaseExpression, loop: Loop) -> Iterator[cst.Call]:
+    """The calls that stand in `action`, and in what the loop assigns to its name."""
+    found = [action]
+    if isinstance(action, cst.Name):
+        found += [
+            node.value
+            for node in inside(loop.body, cst.Assign)
+            if any(_holds(target.target, action.value) for target in node.targets)
+        ]
+    return (part for each in found for part in inside(each, cst.Call))
+
+
+def _holds(target: cst.BaseExpression, name: str) -> bool:
+    parts = [part.value for part in target.elements] if isinstance(target, cst.Tuple) else [target]
+    return any(dotted(part) == name for part in parts)
+
+
+def _dispatches(place: Place, project: Project) -> bool:
+    """Whether the function at `place` works with jax itself, or runs a function that it makes anew each time."""
+    many = 0
+    for where, call in project.calls_within(place):
+        written = call.value.callee or NOTHING
+        if (written.is_call or _NETWORK.search(written.name)) and not project.is_jitted(where, written):
+            return True
+        many += bool(_OPERATIONS.match(project.callee(where, call.value) or ""))
+    return many >= _MANY

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.calls import brief
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
-from fusionlint.patterns.operations.factorizations import DENSITIES, ELIMINATIONS, Factored, factored
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import few_rows
 from fusionlint.rule import Rule
@@ -28,14 +28,31 @@ rule = Rule(__name__, harm="fusion")
 _FINITE = ("jax.numpy.isnan", "jax.numpy.isfinite")
 _SCIPY = "jax.scipy.linalg"
 _LONG = 40
+_Way: TypeAlias = 'Literal["cholesky", "elimination", "density"]'
+
+_CHOLESKY = ("jax.numpy.linalg.cholesky", "jax.scipy.linalg.cholesky", "jax.lax.linalg.cholesky",
+             "jax.scipy.linalg.cho_factor")  # fmt: skip
+_SOLVE = "jax.scipy.linalg.solve"
+# `det` is not among them: jax writes it out for up to three rows.
+_ELIMINATIONS = ("jax.numpy.linalg.solve", _SOLVE, "jax.numpy.linalg.inv", "jax.scipy.linalg.inv",
+                "jax.numpy.linalg.slogdet", "jax.scipy.linalg.lu_factor")  # fmt: skip
+# Where the covariance stands among the arguments, and what it is called.
+_DENSITIES = {
+    "jax.scipy.stats.multivariate_normal.logpdf": (2, "cov"),
+    "jax.scipy.stats.multivariate_normal.pdf": (2, "cov"),
+    "tensorflow_probability.substrates.jax.distributions.MultivariateNormalFullCovariance": (1, "covariance_matrix"),
+    "distrax.MultivariateNormalFullCovariance": (1, "covariance_matrix"),
+    "numpyro.distributions.MultivariateNormal": (1, "covariance_matrix"),
+}
+_HELPER = regex(r"(^|_)solve(_|$)")
 
 
-@rule.source("FunctionDef", "Lambda", calls=(*DENSITIES, *ELIMINATIONS))
+@rule.source("FunctionDef", "Lambda", calls=(*_DENSITIES, *_ELIMINATIONS))
 def factored_in_two_ways(body: Function, source: Source) -> Iterator[Finding]:
     """Two calls, neither in another branch than the other, that factor the matrix which one variable holds."""
-    groups: dict[cst.Name, list[Factored]] = {}
+    groups: dict[cst.Name, list[_Factored]] = {}
     for node in inside(body.body, cst.Call):
-        if source.function(node) is body and (found := factored(node, source)):
+        if source.function(node) is body and (found := _factored(node, source)):
             written = source.written(found.matrix) if isinstance(found.matrix, cst.Name) else None
             if written is not None:
                 groups.setdefault(written, []).append(found)
@@ -74,7 +91,7 @@ def _answers(node: cst.CSTNode, source: Source) -> dict[str, bool]:
     return found
 
 
-def _is_loud(first: Factored, source: Source) -> bool:
+def _is_loud(first: _Factored, source: Source) -> bool:
     if not source.is_traced(first.call) or source.is_idle(first.call):
         return False
     return few_rows(first.matrix, source) is None and not is_concrete(first.call, source)
@@ -85,7 +102,7 @@ def _looks_for_nan(body: Function, source: Source) -> bool:
     return any(source.calls(part, *_FINITE) for part in inside(body.body))
 
 
-def _told(first: Factored, other: Factored, source: Source) -> Finding:
+def _told(first: _Factored, other: _Factored, source: Source) -> Finding:
     matrix, ways = source.code(first.matrix), {first.way, other.way}
     shown = brief(source.code(first.call), _LONG, f"{brief(source.code(first.call.func), _LONG)}(...)")
     numpy = source.jnp
@@ -103,3 +120,39 @@ def _told(first: Factored, other: Factored, source: Source) -> Finding:
         write=write,
         pair=0 if "density" in ways else 1,
     )
+
+
+class _Factored(NamedTuple):
+    """A call, the matrix that it factors, and how."""
+
+    call: cst.Call
+    matrix: cst.BaseExpression
+    way: _Way
+
+
+def _factored(call: cst.Call, source: Source) -> _Factored | None:
+    name = source.qualified_name(call.func)
+    if name in _DENSITIES:
+        matrix = argument(call, *_DENSITIES[name])
+        return _Factored(call, matrix, "density") if matrix is not None else None
+    matrix = argument(call, 0, "a")
+    if name is None or matrix is None:
+        return None
+    if name in _CHOLESKY or (name == _SOLVE and _is_said_to_be_definite(call)) or _is_a_helper(name, source):
+        return _Factored(call, matrix, "cholesky")
+    return _Factored(call, matrix, "elimination") if name in _ELIMINATIONS else None
+
+
+def _is_said_to_be_definite(call: cst.Call) -> bool:
+    match argument(call, 99, "assume_a"):
+        case cst.SimpleString() as text:
+            return text.evaluated_value in ("pos", "positive definite")
+    return False
+
+
+def _is_a_helper(name: str, source: Source) -> bool:
+    """Whether this is a function of the project that is called as what solves, and factors by Cholesky itself."""
+    place = source.project.find(name)
+    if place is None or not _HELPER.search(place.scope.rpartition(".")[2]):
+        return False
+    return any(own == place and called in _CHOLESKY for own, called, _ in source.project.named_calls(place.path))

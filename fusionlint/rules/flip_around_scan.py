@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from fusionlint.patterns.code.calls import argument, has_only, hides_some
 from fusionlint.patterns.code.functions import definitions, result_of
 from fusionlint.patterns.code.layout import added
 from fusionlint.patterns.code.left_unused import whole_line
-from fusionlint.patterns.compiled.flips import is_flipped_around_a_loop
+from fusionlint.patterns.compiled.matrices import At, made_at
+from fusionlint.patterns.compiled.of_jax import is_of_jax, is_path_of_jax
+from fusionlint.patterns.compiled.of_module import OfModule
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
@@ -32,6 +35,9 @@ _LINSPACE = "jax.numpy.linspace"
 _STACKS = ("jax.numpy.stack", "jax.numpy.concatenate")
 # A name seldom stands for more names than this.
 _DEPTH = 8
+# What jax jits of a flip that the user calls; `x[::-1]` is in none.
+_CALLED = ("_flip", "flip", "flipud")
+_SAME = frozenset(("bitcast", "copy", "copy-start", "copy-done", "reshape"))
 
 
 @rule.source("Call", calls=(_SCAN,))
@@ -86,7 +92,7 @@ def _is_constant(node: cst.BaseExpression, source: Source, depth: int) -> bool:
 @rule.barrier
 def flipped_before_and_after(barrier: Barrier, module: hlo.Module) -> str | None:
     """What a scan goes over, or has made, and is flipped for it."""
-    if not is_flipped_around_a_loop(barrier, module):
+    if not _is_flipped_around_a_loop(barrier, module):
         return None
     return "reverse=True of the scan, without the flips around it: it counts down, and writes where an output belongs"
 
@@ -208,3 +214,57 @@ def _line_of(flip: cst.BaseExpression, inner: cst.CSTNode, source: Source) -> Lo
         ):
             return whole_line(assign, source)
     return None
+
+
+def _is_flipped_around_a_loop(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is what such a loop is given, or what it has made, with a flip on the way."""
+    if "reverse" not in module.opcodes or "while" not in module.opcodes:
+        return False
+    known = _known(OfModule(module))
+    return barrier.writer in known or any(name in known for name in barrier.readers)
+
+
+@functools.lru_cache(maxsize=1)
+def _known(of: OfModule) -> frozenset[str]:
+    """The kernels that flip, by name."""
+    found: set[str] = set()
+    for part in of.module.computations.values():
+        for loop in part.instructions.values():
+            if loop.opcode == "while" and loop.stack and not is_path_of_jax(loop.op_name, loop.stack):
+                before, after = {*_before(loop, part, of.module)}, {*_after(loop, part, of.module)}
+                if before and after:
+                    found |= before | after
+    return frozenset(found)
+
+
+def _before(loop: hlo.Instruction, part: hlo.Computation, module: hlo.Module) -> Iterator[str]:
+    """The kernels that flip what a loop is given."""
+    given = part.instructions[loop.operands[0]]
+    for name in given.operands if given.opcode == "tuple" else ():
+        made = made_at(At(name, None, part), module)
+        if _flips(made.step(module)):
+            yield (made.kernel or made.step(module)).name
+
+
+def _after(loop: hlo.Instruction, part: hlo.Computation, module: hlo.Module) -> Iterator[str]:
+    """The kernels that flip what a loop has made, before they do anything else with it."""
+    todo = [user for user in loop.users if part.instructions[user].opcode == "get-tuple-element"]
+    while todo:
+        name = todo.pop()
+        for user in (part.instructions[one] for one in part.instructions[name].users):
+            if user.opcode in _SAME:
+                todo.append(user.name)
+                continue
+            body = module.body(user)
+            steps = body.instructions if body is not None else part.instructions
+            taken = [body.parameters[i].name for i, one in enumerate(user.operands) if one == name] if body else [name]
+            while taken:
+                for step in (steps[one] for one in steps[taken.pop()].users):
+                    if step.opcode in _SAME and body is not None:
+                        taken.append(step.name)
+                    elif _flips(step):
+                        yield user.name
+
+
+def _flips(step: hlo.Instruction) -> bool:
+    return step.opcode == "reverse" and step.attributes.get("dimensions") == "{0}" and not is_of_jax(step, _CALLED)

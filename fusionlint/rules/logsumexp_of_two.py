@@ -10,7 +10,9 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
-from fusionlint.patterns.compiled.of_two import is_logsumexp_of_two
+from fusionlint.patterns.compiled.matrices import At, made_at
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import kernels_around
 from fusionlint.patterns.operations.join import axis, parts
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -24,6 +26,7 @@ rule = Rule(__name__, harm="fusion")
 _SUMS = ("jax.nn.logsumexp", "jax.scipy.special.logsumexp")
 _STACK = "jax.numpy.stack"
 _MADE = (_STACK, "jax.numpy.array", "jax.numpy.asarray")
+_JOINS = frozenset(("concatenate", "pad"))
 
 
 @rule.source("Call", calls=_SUMS)
@@ -53,7 +56,7 @@ def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
 @rule.barrier
 def joined_to_be_summed(barrier: Barrier, module: hlo.Module) -> str | None:
     """What crosses memory for a maximum and a sum over two arrays in one."""
-    if not is_logsumexp_of_two(barrier, module):
+    if not _is_logsumexp_of_two(barrier, module):
         return None
     return "jnp.logaddexp(a, b), with a zero for one of them jax.nn.softplus: it is elementwise, and fuses"
 
@@ -77,3 +80,43 @@ def _made(node: cst.Call, source: Source) -> cst.Call | None:
 def _are_numbers(made: cst.Call, pair: tuple[cst.BaseExpression, ...], source: Source) -> bool:
     """Whether `jnp.array` makes a vector of the two, as one is a number: to sum over all is to sum over them."""
     return not source.calls(made, _STACK) and any(map(is_literal, pair))
+
+
+def _is_logsumexp_of_two(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the kernel that makes the value, or one that reads it, takes those exponentials at the barrier's line."""
+    here = module.computations[barrier.computation]
+    for item in kernels_around(barrier, module):
+        for step in module.work_of(item):
+            is_here = step.opcode == "exponential" and step.stack == barrier.stack and bool(step.stack)
+            kernel = item if module.body(item) is not None else None
+            if is_here and not is_of_jax(step) and _is_of_two(At(step.name, kernel, here), module):
+                return True
+    return False
+
+
+def _is_of_two(exponential: At, module: hlo.Module) -> bool:
+    without = made_at(exponential.operand(0, module), module)
+    if without.step(module).opcode != "subtract":
+        return False
+    array, most = (made_at(without.operand(number, module), module) for number in range(2))
+    if not _is_finite(most, module):
+        return False
+    dims, left = [*exponential.step(module).shape.dims], [size for size in most.step(module).shape.dims if size != 1]
+    pairs = [axis for axis, size in enumerate(dims) if size == 2]
+    of_two = any([size for size in dims[:axis] + dims[axis + 1 :] if size != 1] == left for axis in pairs)
+    return of_two and _is_joined(array, module)
+
+
+def _is_finite(most: At, module: hlo.Module) -> bool:
+    """Whether a value is a maximum where that is finite, and something else elsewhere."""
+    if most.step(module).opcode != "select":
+        return False
+    return made_at(most.operand(0, module), module).step(module).opcode == "is-finite"
+
+
+def _is_joined(array: At, module: hlo.Module) -> bool:
+    """A TPU widens the parts, and takes their maximum or their sum."""
+    step = array.step(module)
+    if step.opcode in ("maximum", "add"):
+        return any(made_at(array.operand(n, module), module).step(module).opcode == "pad" for n in range(2))
+    return step.opcode in _JOINS

@@ -11,11 +11,13 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.branches.conditional import CONDITIONALS, conditional
 from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.functions import Function, function_named
-from fusionlint.patterns.runs.alike_starts import RESETS, begin_alike
 from fusionlint.patterns.runs.mapped_methods import names_mapped
 from fusionlint.rule import Rule
-from fusionlint.source.facts import last_name
+from fusionlint.source.answers import of_project
+from fusionlint.source.facts import Value, last_name
 from fusionlint.source.names import TREE_MAPS
+from fusionlint.source.places import Place
+from fusionlint.source.project import Project
 from fusionlint.source.traced import has_subclasses
 from fusionlint.source.tree import Source
 
@@ -32,20 +34,21 @@ _RESETTING = regex(r"reset|\.last\(\)")
 _DEPTH = 2
 _MESSAGE = "every step makes a new start, for each element of the batch, and takes it where an episode is over"
 _CHOICES = ("jax.numpy.where", "jax.lax.select", "jax.lax.select_n")
+_RESETS = frozenset(("reset", "_reset", "reset_env", "_reset_env", "reset_fn", "_reset_fn"))
 
 
 def _resetting(source: Source) -> Iterator[str]:
     """The scopes called a step in which something is reset: asked of the facts."""
-    if RESETS.isdisjoint(source.facts.attributes):
+    if _RESETS.isdisjoint(source.facts.attributes):
         return
     for value, scope, *_ in source.facts.raw.calls:
-        if isinstance(value[0], str) and value[0].rpartition(".")[2] in RESETS and _STEP.match(last_name(scope)):
+        if isinstance(value[0], str) and value[0].rpartition(".")[2] in _RESETS and _STEP.match(last_name(scope)):
             yield scope
 
 
 def _choosing_to_reset(source: Source) -> Iterator[str]:
     """The scopes called a step, in a file in which something is reset."""
-    if not RESETS.isdisjoint(source.facts.attributes):
+    if not _RESETS.isdisjoint(source.facts.attributes):
         yield from (scope for scope in source.facts.functions if _STEP.match(last_name(scope)))
 
 
@@ -55,7 +58,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
     function = source.function(node)
     if not _is_reset(node) or not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
         return
-    if begin_alike(source.project):
+    if _begin_alike(source.project):
         return
     if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source) or _is_given_its_own(node, source):
         return
@@ -80,7 +83,7 @@ def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if _is_nobodys(reset, source):
         return
-    if begin_alike(source.project):
+    if _begin_alike(source.project):
         return
     yield _finding(node, reset, source)
 
@@ -88,7 +91,7 @@ def made_by_a_branch_under_a_map(node: cst.Call, source: Source) -> Iterator[Fin
 def _is_mapped(step: cst.FunctionDef, source: Source) -> bool:
     """Whether the project starts many and steps many. One that maps the step alone tries several actions."""
     mapped = names_mapped(source.project)
-    return step.name.value in mapped and not mapped.isdisjoint(RESETS)
+    return step.name.value in mapped and not mapped.isdisjoint(_RESETS)
 
 
 def _finding(node: cst.Call, reset: cst.Call, source: Source) -> Finding:
@@ -119,7 +122,7 @@ def _reset_in(function: Function, source: Source, depth: int) -> cst.Call | None
 def _is_reset(call: cst.Call) -> bool:
     """Whether something is reset by a key of its own, so that no two starts are alike."""
     match call.func:
-        case cst.Attribute(attr=cst.Name(name)) if name in RESETS:
+        case cst.Attribute(attr=cst.Name(name)) if name in _RESETS:
             return any(_is_key(arg.value) for arg in call.args)
     return False
 
@@ -206,3 +209,36 @@ def _is_chosen(read: cst.CSTNode, source: Source) -> bool:
 
 def _asks_whether_done(choice: cst.Call, source: Source) -> bool:
     return bool(choice.args) and _DONE.search(source.code(choice.args[0].value)) is not None
+
+
+def _begin_alike(project: Project) -> bool:
+    """Whether resets of the project take a key, and none of them does anything with it. One that hands it on to
+    another's reset, as wrappers do, says nothing."""
+    draws = _draws(project).values()
+    return bool(draws) and not any(draws)
+
+
+@of_project
+def _draws(project: Project) -> dict[Place, bool]:
+    """The resets of the project's classes that take a key and return something, each with whether it uses the key."""
+    found: dict[Place, bool] = {}
+    for places in project.methods().values():
+        for place in places:
+            function = project.function_at(place) if last_name(place.scope) in _RESETS else None
+            keys = {name for name in function.parameters if _KEY.search(name)} if function is not None else set()
+            if function is None or not keys or not function.returns:
+                continue
+            users = [call.value for _, call in project.calls_within(place) if _reads(call.value, keys)]
+            if not users or not all(_resets(user) for user in users):
+                found[place] = bool(users)
+    return found
+
+
+def _resets(call: Value) -> bool:
+    return call.callee is not None and last_name(call.callee.name) in _RESETS
+
+
+def _reads(value: Value, names: set[str]) -> bool:
+    """Whether a call hands over one of `names`, itself or in what it makes of them."""
+    handed = (*value.arguments, *(given for _, given in value.keywords))
+    return any(each.name.partition(".")[0] in names or _reads(each, names) for each in handed)

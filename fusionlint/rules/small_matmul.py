@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,7 +14,9 @@ from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, elements, inside, is_literal
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.compiled.small_products import is_small_product
+from fusionlint.patterns.compiled.matrices import At, made_at
+from fusionlint.patterns.compiled.of_jax import is_of_jax
+from fusionlint.patterns.compiled.readers import kernels_around
 from fusionlint.patterns.operations.choice import listed
 from fusionlint.patterns.operations.one_hot import factors
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -34,6 +37,11 @@ rule = Rule(__name__, harm="fusion")
 _STACK = "jax.numpy.stack"
 _SIZES = (2, 3)
 _MATRIX = regex(r"matri(x|ces)$|(^|[._])rot(ation)?(_[xyz])?$", re.I)
+_MOST_ROWS = 3
+# Points of each, that a matrix turns.
+_MOST_POINTS = 32
+_FEWEST = 64
+_JOINS = ("stack", "hstack", "vstack", "column_stack", "concatenate")
 
 
 def _making_small(source: Source) -> Iterator[str]:
@@ -93,7 +101,7 @@ def multiplied_by_a_few(node: cst.BinaryOperation | cst.Call, source: Source) ->
 @rule.barrier
 def multiplied_by_small_matrices(barrier: Barrier, module: hlo.Module) -> str | None:
     """A matrix of two or three rows that is put together for a product, for each of many, and that product."""
-    if not is_small_product(barrier, module):
+    if not _is_small_product(barrier, module):
         return None
     return "the product written out, x * c + y * s, or (points[..., :, None] * matrix).sum(-2): arithmetic that fuses"
 
@@ -190,3 +198,55 @@ def _is_a_product(node: cst.BaseExpression, source: Source) -> bool:
     if isinstance(meant, cst.Call) and _MATRIX.search(dotted(meant.func)):
         return True
     return isinstance(meant, cst.BinaryOperation | cst.Call) and factors(meant, source) is not None
+
+
+def _is_small_product(barrier: Barrier, module: hlo.Module) -> bool:
+    """Whether the value is such a matrix, or such a product."""
+    here = module.computations[barrier.computation]
+    for item in kernels_around(barrier, module):
+        step = _product(item, module)
+        if step is None:
+            continue
+        operands = [At(one, item if item.opcode == "fusion" else None, here) for one in step.operands]
+        if not _is_of_many_small(step, operands[0].step(module).shape.dims):
+            continue
+        joined = [
+            made
+            for one in operands
+            if _is_joined((made := made_at(one, module)).step(module), len(_axes(step, "lhs_batch_dims")))
+        ]
+        if joined and (item.name == barrier.writer or any(_maker(one) == barrier.writer for one in joined)):
+            return True
+    return False
+
+
+def _product(item: hlo.Instruction, module: hlo.Module) -> hlo.Instruction | None:
+    steps = module.work_of(item)
+    return next(
+        (s for s in steps if s.opcode == "dot" and s.op_name.endswith("dot_general") and not is_of_jax(s)), None
+    )
+
+
+def _is_of_many_small(dot: hlo.Instruction, given: tuple[int, ...]) -> bool:
+    """Whether it multiplies, for each of many, a few points by a matrix of two or three rows."""
+    batch = _axes(dot, "lhs_batch_dims")
+    summed = _axes(dot, "lhs_contracting_dims")
+    if not batch or len(summed) != 1:
+        return False
+    many = prod(given[axis] for axis in batch)
+    each = prod(dot.shape.dims) // max(many, 1)
+    return many >= _FEWEST and given[summed[0]] <= _MOST_ROWS and each <= _MOST_ROWS * _MOST_POINTS
+
+
+def _axes(dot: hlo.Instruction, name: str) -> list[int]:
+    return [int(axis) for axis in dot.attributes.get(name, "").strip("{}").split(",") if axis]
+
+
+def _is_joined(step: hlo.Instruction, batch: int) -> bool:
+    """Whether it joins a matrix of two or three rows for each of many, on so many axes, wherever those stand."""
+    is_small = sum(size > _MOST_ROWS for size in step.shape.dims) <= batch
+    return step.opcode == "concatenate" and not is_of_jax(step, _JOINS) and is_small
+
+
+def _maker(made: At) -> str:
+    return made.kernel.name if made.kernel is not None else made.name

@@ -8,14 +8,16 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import brief
-from fusionlint.patterns.dispatch.from_compiled import is_on_the_host
+from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import is_few
 from fusionlint.rule import Rule
+from fusionlint.source.facts import Value
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 rule = Rule(__name__, harm="dispatch")
 
@@ -67,7 +69,7 @@ def _is_of_the_host(tree: cst.BaseExpression, source: Source) -> bool:
     whole = tree
     while isinstance(whole, cst.Attribute | cst.Subscript):
         whole = whole.value
-    return isinstance(whole, cst.Name) and is_on_the_host(whole, source) and not _is_fetched(whole, source)
+    return isinstance(whole, cst.Name) and _is_on_the_host(whole, source) and not _is_fetched(whole, source)
 
 
 def _is_read(mapped: cst.Call, source: Source) -> bool:
@@ -146,3 +148,34 @@ def _is_fetched(tree: cst.Name, source: Source) -> bool:
         return False
     names = (source.qualified_name(part) or "" for part in inside(value) if isinstance(part, cst.Attribute | cst.Name))
     return any(name == "jax.device_get" or name.startswith("numpy.") for name in names)
+
+
+def _is_on_the_host(name: cst.Name, source: Source) -> bool:
+    """Whether the code at `name` is host code: shown to be, or by what `name` holds."""
+    context = source.context(name)
+    return context == "host" or (context != "traced" and _is_compiled(name, source))
+
+
+def _is_compiled(name: cst.Name, source: Source) -> bool:
+    """Whether a compiled function returned what `name` holds, alone or among others; or what all calls that this file
+    shows of the function around hand to it."""
+    if _is_returned(name, source):
+        return True
+    parameter, function = source.parameter(name), source.function(name)
+    if parameter is None or not isinstance(function, cst.FunctionDef):
+        return False
+    place = source.body_place(function)
+    position = next((i for i, one in enumerate(function.params.params) if one is parameter), None)
+    calls = [*source.calls_of((source.project.name_of(place),))]
+    if position is None or place.outer.scope or not calls:
+        return False
+    handed = [call.args[position].value for call in calls if position < len(call.args)]
+    held = [value for value in handed if isinstance(value, cst.Name) and source.context(value) != "traced"]
+    return len(held) == len(calls) and all(_is_returned(value, source) for value in held)
+
+
+def _is_returned(name: cst.Name, source: Source) -> bool:
+    value = stored_in(name, source)
+    if not isinstance(value, cst.Call) or not any(names_read(value.func)):
+        return False
+    return source.project.is_jitted(source.place(value), Value(dotted(value.func)))

@@ -5,19 +5,21 @@ In: the step, its calls, and which of their arguments it could take. Out: parts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
+from fusionlint.lazily import regex
+from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox, told_alone
 from fusionlint.patterns.donation.first_values import held_twice, is_read_elsewhere
 from fusionlint.patterns.donation.given_up import Names, useless
-from fusionlint.patterns.donation.one_again import made_one_again
 from fusionlint.patterns.donation.outlives import first_part_read, holds_parameters
-from fusionlint.patterns.donation.replaced import replaced
-from fusionlint.patterns.donation.result_order import comes_late
+from fusionlint.patterns.donation.replaced import names_of, replaced
 from fusionlint.patterns.runs.from_callers import is_of_a_caller
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 # jax donates no buffer twice.
 TWICE = "an array that the first state holds twice has to be copied before"
@@ -34,6 +36,9 @@ _STATES_WITH_ONE_TWICE = (
     *(f"optax.contrib.{name}" for name in ("cocob", "dog", "dowg", "madgrad", "mechanize", "prodigy")),
     *(f"optax.contrib.scale_by_{name}" for name in ("cocob", "madgrad", "prodigy")),
 )
+_KEY = regex(r"(^|[._])(rngs?|(\w+_)?keys?)\d*$", re.I)
+# What has the shapes of the parameters: themselves, an optimizer's state, gradients.
+_ALIKE = regex(r"(^|[._])(\w+_)?(params?|weights|theta|model|state|grads?|gradients?)$")
 
 
 def donate(
@@ -94,7 +99,7 @@ def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
 
 def in_order(calls: Iterable[cst.Call], names: Names, source: Source) -> str:
     """The order of the results, where theirs is another than that of the arguments."""
-    return _IN_ORDER if any(comes_late(call, [*names.values()], source) for call in calls) else ""
+    return _IN_ORDER if any(_comes_late(call, [*names.values()], source) for call in calls) else ""
 
 
 def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
@@ -119,7 +124,7 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
 
 def _again(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:
     """Where a copy has to be made later on, for the next step would be handed one buffer twice."""
-    made = next(filter(None, (made_one_again(argument, call, source) for call, argument in given)), None)
+    made = next(filter(None, (_made_one_again(argument, call, source) for call, argument in given)), None)
     return "" if made is None else f"; and again where `{made}` makes it hold one twice"
 
 
@@ -136,3 +141,51 @@ def _made_with_one_twice(source: Source) -> str:
     if used is None:
         return ""
     return f"; the first state of {used} holds arrays twice, or the parameters: jax.tree.map(jnp.copy, ...) of it"
+
+
+def _comes_late(call: cst.Call, donated: Sequence[str], source: Source) -> bool:
+    """Whether the results that replace `donated`, named in the order of the arguments, are seen to come in another
+    order, or behind what may have their shapes."""
+    statement = source.parent(call)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return False
+    results = [*names_of(statement.targets[0].target)]
+    own = [name for name in results if name in donated]
+    if sorted(own) != sorted(donated):
+        return False  # it is stored by a later line, or handed out as a part of something
+    behind = [name for name in results[: results.index(own[-1])] if name not in donated]
+    # What goes round as well may be the model, whatever it is called, unless it is a key.
+    handed = {name for name in (dotted(arg.value) for arg in call.args) if not _KEY.search(name)}
+    return own != [*donated] or any(name in handed or _ALIKE.search(name) for name in behind)
+
+
+def _made_one_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
+    """The assignment, as it is written, by which the variable or field `argument` comes to hold a part twice."""
+    whole, around = dotted(argument), source.facts.class_around(source.scope(call))
+    if not whole:
+        return None
+    for node in source.nodes_with(whole.rpartition(".")[2], cst.Assign):
+        if not isinstance(node, cst.Assign) or source.facts.class_around(source.scope(node)) != around:
+            continue
+        is_the_same = whole.startswith("self.") or source.function(node) is source.function(call)
+        if is_the_same and any(_is_a_part(part, whole) for part in _parts_put_into(node, whole)):
+            return source.code(node)
+    return None
+
+
+def _parts_put_into(node: cst.Assign, whole: str) -> Iterator[cst.BaseExpression]:
+    """What an assignment puts into `whole`: `whole.target = ...`, `whole = whole.replace(target=...)`."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(value=owner))], value=value) if (
+            dotted(owner) == whole
+        ):
+            yield value
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=target)],
+            value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method)), args=args),
+        ) if method in REPLACES and dotted(target) == whole == dotted(owner):
+            yield from (arg.value for arg in args if arg.keyword)
+
+
+def _is_a_part(value: cst.BaseExpression, whole: str) -> bool:
+    return isinstance(value, cst.Attribute) and dotted(value.value) == whole
