@@ -22,7 +22,7 @@ from fusionlint.patterns.compiled.links import (
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.readers import first_uses, value_of, writer_of
 from fusionlint.patterns.compiled.written import are_columns
-from fusionlint.patterns.runs.alternatives import is_asked_for
+from fusionlint.patterns.runs.alternatives import is_way_asked_for
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.dropped_results import is_dropped
@@ -30,7 +30,7 @@ from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_deco
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
 from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
-from fusionlint.patterns.writes.advice import ELEMENTS, FUSED, advice
+from fusionlint.patterns.writes.advice import advice
 from fusionlint.patterns.writes.beside import (
     are_picked_by_python,
     is_beside_more,
@@ -70,6 +70,7 @@ from fusionlint.patterns.writes.one_write import (
 )
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop, is_boundary
 from fusionlint.patterns.writes.ragged import are_of_their_own, is_ragged
+from fusionlint.patterns.writes.told import ELEMENTS, FUSED
 from fusionlint.patterns.writes.windows import are_each_of_a_kind, are_grids, are_windows, is_mirrored, of_one_rank
 from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
@@ -144,7 +145,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
 def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
     """A Python loop that writes another place of an array in each iteration."""
     found = piecewise(node, source) if is_for_traces(node, source) else None
-    if found is None or is_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
+    if found is None or is_way_asked_for(node, _MEMORY, source) or is_none_by_default(node.iter, source):
         return
     if has_two_turns(node, source) or is_instead_of_a_scan(node, source):
         return

@@ -21,6 +21,7 @@ from fusionlint.patterns.code.at import (
 )
 from fusionlint.patterns.code.calls import argument, as_operand, brief
 from fusionlint.patterns.code.elementwise import CHOICES
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, is_one_of_each_row, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -33,7 +34,7 @@ from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.heavy import is_made_for_a_loop, is_read_by_a_loop
 from fusionlint.patterns.writes.into_new import axes_of, fill_of, filled_with, is_one, may_be_one, place_among_ranges
-from fusionlint.patterns.writes.places import diagonal, meant
+from fusionlint.patterns.writes.places import diagonal
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -217,7 +218,7 @@ def _is_place(part: Part, source: Source) -> bool:
     the number of an element that a vmap goes over."""
     if _is_counted(part, source):
         return True
-    part = meant(part, source)
+    part = meant_in_the_end(part, source)
     match part:
         case cst.Call(args=[_, *chosen]) if source.calls(part, *CHOICES):
             return len(chosen) == 2 and all(constant(arg.value) is not None for arg in chosen)
@@ -264,13 +265,13 @@ def _one_hot(places: Part, length: str | None, axis: str, source: Source) -> str
 
 def _may_be_below_zero(places: Part, source: Source) -> bool:
     """`(x > 0).sum() - 1`."""
-    made = meant(places, source)
+    made = meant_in_the_end(places, source)
     return isinstance(made, cst.BinaryOperation) and isinstance(made.operator, cst.Subtract)
 
 
 def _length(write: Write, axis: int, source: Source) -> str | None:
     """n of `jnp.zeros((n, k))` for the axis 0, k for 1."""
-    fresh = meant(root(write), source)
+    fresh = meant_in_the_end(root(write), source)
     if not source.calls(fresh, "jax.numpy.zeros"):
         return None
     match argument(fresh, 0, "shape"):
@@ -312,7 +313,7 @@ def _compared(write: Write, source: Source) -> str:
 
 def _as_made(write: Write, source: Source) -> str:
     """`.astype(jnp.float32)` behind whole numbers in place of an array that is said to hold others."""
-    made = meant(root(write), source)
+    made = meant_in_the_end(root(write), source)
     said = argument(made, 1, "dtype") if isinstance(made, cst.Call) else None
     if said is None or write.value is None or constant(write.value) is None or "float" not in dotted(said):
         return ""

@@ -27,7 +27,7 @@ from fusionlint.patterns.operations.one_hot import (
     making_one_hots,
     one_hot,
 )
-from fusionlint.patterns.runs.alternatives import comments_above, is_asked_for, is_beside
+from fusionlint.patterns.runs.alternatives import comments_above, is_beside, is_way_asked_for
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -58,7 +58,7 @@ def picked_by_a_product(node: cst.BinaryOperation | cst.Call, source: Source) ->
     found = list(_products(node, source))
     if is_beside(node, source, *_GATHERS):
         return
-    if found and not is_asked_for(node, _WAY, source) and not _is_said_to_be_meant(found[0].location.line, source):
+    if found and not is_way_asked_for(node, _WAY, source) and not _is_said_to_be_meant(found[0].location.line, source):
         yield from found
 
 

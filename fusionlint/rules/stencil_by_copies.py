@@ -11,9 +11,9 @@ from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, inside
 from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import worked_on
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.operations.join import lists_parts
 from fusionlint.patterns.runs.beside_scans import is_made_for_scans
-from fusionlint.patterns.writes.places import meant
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
 from fusionlint.source.tree import Source
@@ -170,7 +170,7 @@ def _of_rows(one: cst.BaseExpression, two: cst.BaseExpression, source: Source) -
 
 def _border(end: cst.BaseExpression, array: cst.BaseExpression, by: int, source: Source) -> str | None:
     """What jnp.pad is told, to write `end` before or behind `array`: the array's other end, its own, or a number."""
-    made = meant(end, source)
+    made = meant_in_the_end(end, source)
     match made:
         case cst.Subscript(value=owner, slice=slices) if owner.deep_equals(array):
             match elements(slices):

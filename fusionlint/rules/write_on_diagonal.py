@@ -16,6 +16,7 @@ from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.compiled.scattered import is_diagonal, is_of_elementwise_work, scatters_at
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_decomposed
@@ -32,7 +33,7 @@ from fusionlint.patterns.writes.diagonal_shapes import (
     is_the_shorter,
 )
 from fusionlint.patterns.writes.folded import is_folded
-from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind, meant
+from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.tree import Source
@@ -127,7 +128,7 @@ def _is_of_a_constructor(node: cst.CSTNode, source: Source) -> bool:
 
 def _is_first(array: cst.BaseExpression, source: Source) -> bool:
     """Whether the array is what an initializer makes, `init(key, (n, n))`: the first weights of a layer, made once."""
-    made = meant(array, source)
+    made = meant_in_the_end(array, source)
     return isinstance(made, cst.Call) and _INITIALIZER.search(dotted(made.func)) is not None
 
 
@@ -234,7 +235,7 @@ def _is_a_list(value: cst.BaseExpression, source: Source) -> bool:
 
 def _is_of_truths(array: cst.BaseExpression, source: Source) -> bool:
     """`a == b`, `(a == b).all(-1)`, `a & b`: of numbers `&` would work on their bits."""
-    match meant(array, source):
+    match meant_in_the_end(array, source):
         case cst.Comparison():
             return True
         case cst.BinaryOperation(left=left, operator=cst.BitAnd() | cst.BitOr(), right=right):
@@ -269,7 +270,7 @@ def _as_array(value: cst.BaseExpression, jnp: str, shown: str) -> str:
 
 
 def _is_zeros(array: cst.BaseExpression, source: Source) -> bool:
-    fresh = meant(array, source)
+    fresh = meant_in_the_end(array, source)
     return source.calls(fresh, "jax.numpy.zeros", "jax.numpy.zeros_like")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import number_in
+from fusionlint.patterns.code.at import Part, number_in
 from fusionlint.source.tree import Source
 
 
@@ -69,3 +69,12 @@ def unpacked_at(name: cst.Name | None, source: Source) -> tuple[cst.BaseExpressi
     if value is None or not isinstance(several, cst.Tuple):
         return None
     return value, number_in(several.elements, element), len(several.elements)
+
+
+def meant_in_the_end(part: Part, source: Source) -> Part:
+    """What a name stands for, through names of names, where `source.meant` goes one step; anything else as it is."""
+    for _ in range(3):
+        if not isinstance(part, cst.Name) or (value := source.value(part)) is None:
+            break
+        part = value
+    return part

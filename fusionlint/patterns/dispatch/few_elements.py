@@ -18,7 +18,7 @@ from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import FEW, is_few
 from fusionlint.patterns.loops.pictures import is_plot
-from fusionlint.patterns.runs.alternatives import is_asked_for
+from fusionlint.patterns.runs.alternatives import is_way_asked_for
 from fusionlint.patterns.runs.gated import is_known_early
 from fusionlint.patterns.runs.made_once import is_for_constructors, is_made_once, is_of_a_factory
 from fusionlint.patterns.runs.options import as_given
@@ -58,7 +58,7 @@ def are_few_or_once(loop: Loop, iterated: cst.BaseExpression, source: Source) ->
         or (isinstance(loop, cst.For) and is_short(loop, source))
         or is_of_a_factory(source.project, source.place(loop))
         or _is_once(loop, source)
-        or is_asked_for(loop, _TOLD, source)
+        or is_way_asked_for(loop, _TOLD, source)
         or is_known_early(loop, source)
     )
 

@@ -74,7 +74,7 @@ def _branches(node: cst.If) -> Iterator[cst.CSTNode]:
         yield node.orelse
 
 
-def is_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
+def is_way_asked_for(node: cst.CSTNode, way: re.Pattern[str], source: Source) -> bool:
     """Whether a setting that is called as this `way` of doing it decides that `node` runs: `if style == "matmul"`."""
     ifs = ifs_around(node, source)
     return any(below is above.body and any(map(way.search, _said(above.test))) for above, below in ifs)

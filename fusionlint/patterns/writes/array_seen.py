@@ -15,6 +15,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Write, holds, inside, is_fresh
 from fusionlint.patterns.code.calls import argument, said_dtype
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.floats import are_all_alike, is_float
 from fusionlint.patterns.values.masks import is_mask
@@ -22,7 +23,6 @@ from fusionlint.patterns.values.one_number import is_written_out
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.plain_parts import has_one_axis
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -49,7 +49,7 @@ class Array(NamedTuple):
 
 def array_of(array: cst.BaseExpression, begun: Write, source: Source) -> Array | None:
     """What is seen of the array that an expression begins with; None where it is not to be written more than once."""
-    text, fresh = source.code(array), meant(root(begun), source)
+    text, fresh = source.code(array), meant_in_the_end(root(begun), source)
     is_named = isinstance(array, cst.Name | cst.Attribute) or (isinstance(array, cst.Subscript) and len(text) < _LONG)
     is_named = is_named and "\n" not in text and not holds(array, cst.Call)
     sizes: tuple[str, ...] = ()

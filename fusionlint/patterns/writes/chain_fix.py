@@ -12,13 +12,12 @@ import libcst as cst
 
 from fusionlint.finding import Edit
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import Write, constant, elements, is_literal, is_whole
+from fusionlint.patterns.code.at import Part, Write, constant, elements, is_literal, is_whole
 from fusionlint.patterns.code.calls import said_dtype
-from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.code.unpacked import meant_in_the_end, unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_one_number
 from fusionlint.patterns.values.same_shape import are_of_one_shape, has_an_axis
-from fusionlint.patterns.writes.advice import Form
 from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
@@ -26,9 +25,9 @@ from fusionlint.patterns.writes.made import begun_with
 from fusionlint.patterns.writes.masked import by_masks
 from fusionlint.patterns.writes.merged import as_one
 from fusionlint.patterns.writes.one_place import once
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.seen import never_meet
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
+from fusionlint.patterns.writes.told import Form
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -99,7 +98,7 @@ def _settings(writes: Sequence[Write], source: Source) -> str | None:
 def _stack(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
     """The numbers that a new vector is made of: each place is written."""
     array = writes[0].array
-    made = meant(root(writes[0]), source)
+    made = meant_in_the_end(root(writes[0]), source)
     if axes_of(writes[0], source) != 1 or not isinstance(made, cst.Call) or any(len(w.call.args) > 1 for w in writes):
         return ()
     if any(isinstance(write.value, cst.List | cst.Tuple | cst.GeneratorExp) for write in writes):
@@ -170,16 +169,10 @@ def _is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH)
 def _stacked(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ...]:
     """One write to arrays of places that are seen to be of one shape, one beside the other: of what is added in
     whatever order, or of one number."""
-    settings = _settings(writes, source)
-    first = writes[0]
-    if settings is None or len({(write.method, len(write.index)) for write in writes}) > 1:
-        return ()
-    axes = [*zip(*(write.index for write in writes), strict=True)]
-    told = [len({source.code(part) for part in axis}) > 1 for axis in axes]
-    if not any(told) or told != sorted(told, reverse=True):
+    settings, first = _settings(writes, source), writes[0]
+    axes, told = _axes(writes, source)
+    if settings is None or not any(told) or told != sorted(told, reverse=True):
         return ()  # those that all have come last
-    if not all(is_whole(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told):
-        return ()
     named = [[part for part in axis if isinstance(part, cst.BaseExpression)] for axis in axes[: sum(told)]]
     if not all(len(axis) == len(writes) and _are_alike(axis, source) for axis in named):
         return ()
@@ -190,6 +183,17 @@ def _stacked(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, .
     parts += [source.code(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told]
     array = source.code(first.array)
     return as_one(writes, f"{array}.at[{', '.join(parts)}].{first.method}({value}{settings})", source)
+
+
+def _axes(writes: Sequence[Write], source: Source) -> tuple[list[tuple[Part, ...]], list[bool]]:
+    """What stands on each axis, and whether that tells the writes of one method apart; none where they all have
+    something else there than all of an axis."""
+    if len({(write.method, len(write.index)) for write in writes}) > 1:
+        return [], []
+    axes = [*zip(*(write.index for write in writes), strict=True)]
+    told = [len({source.code(part) for part in axis}) > 1 for axis in axes]
+    others = (axis[0] for axis, is_told in zip(axes, told, strict=True) if not is_told)
+    return (axes, told) if all(map(is_whole, others)) else ([], [])
 
 
 def _stacked_value(writes: Sequence[Write], jnp: str, source: Source) -> str | None:
@@ -215,14 +219,11 @@ def _joined(writes: Sequence[Write], jnp: str, source: Source) -> tuple[Edit, ..
     other, `x.at[i].add(f).at[j].add(-f)`, or of one number at `i, j` and `j, i`."""
     settings = _settings(writes, source)
     first, *others = writes
-    if settings is None or len({(write.method, len(write.index)) for write in writes}) > 1:
-        return ()
-    axes = [*zip(*(write.index for write in writes), strict=True)]
-    told = [len({source.code(part) for part in axis}) > 1 for axis in axes]
+    axes, told = _axes(writes, source)
     named = [part for axis, is_told in zip(axes, told, strict=True) if is_told for part in axis]
-    if not any(told) or not all(is_called_an_array(part) and isinstance(part, cst.BaseExpression) for part in named):
+    if settings is None or not named:
         return ()
-    if not all(is_whole(axis[0]) for axis, is_told in zip(axes, told, strict=True) if not is_told):
+    if not all(is_called_an_array(part) and isinstance(part, cst.BaseExpression) for part in named):
         return ()
     values = [write.value for write in writes if write.value is not None]
     codes = [source.code(value) for value in values]

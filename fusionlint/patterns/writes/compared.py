@@ -17,10 +17,9 @@ from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused, whole_line
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
-from fusionlint.patterns.code.unpacked import assignment
+from fusionlint.patterns.code.unpacked import assignment, meant_in_the_end
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of, fill_of
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.whole import is_of_dtype
 from fusionlint.source.tree import Source
 
@@ -68,7 +67,7 @@ def one_hot(write: Write, axis: int, source: Source) -> tuple[str, tuple[Edit, .
         source.alias_at(write.call, "jax.numpy"),
         sizes(write, source),
     )
-    other = meant(write.index[1 - axis], source)
+    other = meant_in_the_end(write.index[1 - axis], source)
     if jnp is None or lengths is None or len(lengths) != 2 or not _can_go(write, source):
         return None
     if not isinstance(other, cst.Call) or not _counts(other, lengths[1 - axis], write, source):
@@ -88,7 +87,7 @@ def one_hot(write: Write, axis: int, source: Source) -> tuple[str, tuple[Edit, .
 def of_each_row(write: Write, source: Source) -> tuple[str, tuple[Edit, ...]] | None:
     """Of whatever is set at one place of each row."""
     jnp, lengths, fill = source.alias_at(write.call, "jax.numpy"), sizes(write, source), fill_of(write, source)
-    rows = meant(write.index[0], source)
+    rows = meant_in_the_end(write.index[0], source)
     if jnp is None or lengths is None or len(lengths) != 2 or fill is None or not _can_go(write, source):
         return None
     place, value = write.index[1], write.value
@@ -122,7 +121,7 @@ def _instead(write: Write, code: Part, source: Source) -> tuple[str, tuple[Edit,
 
 def sizes(write: Write, source: Source) -> list[str] | None:
     """How long the axes of a new array are that an index says all of, as code for the place of the write."""
-    made, count = meant(root(write), source), len(write.index)
+    made, count = meant_in_the_end(root(write), source), len(write.index)
     if not isinstance(made, cst.Call) or hides_some(made) or not made.args:
         return None
     if source.calls(made, *_LIKE):
@@ -142,7 +141,7 @@ def sizes(write: Write, source: Source) -> list[str] | None:
 
 def dtype(write: Write, source: Source) -> str:
     """What the elements of a new array are, as code."""
-    made = meant(root(write), source)
+    made = meant_in_the_end(root(write), source)
     assert isinstance(made, cst.Call)
     said = argument(made, 2 if source.calls(made, *_FULL) else 1, "dtype")
     if said is not None and not is_none(said):
@@ -170,7 +169,7 @@ def _can_go(write: Write, source: Source) -> bool:
     """Whether the write is all there is between the new array and who reads it."""
     if len(write.call.args) != 1 or source.has_comment(write.call):
         return False
-    made = meant(root(write), source)
+    made = meant_in_the_end(root(write), source)
     said = argument(made, 1, "dtype") if isinstance(made, cst.Call) else None
     return (said is None or is_same_at(said, write.call, source)) and not any(map(is_whole, write.index))
 

@@ -10,8 +10,8 @@ import libcst as cst
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.same import is_same_at
-from fusionlint.patterns.code.unpacked import unpacked
-from fusionlint.patterns.writes.places import DIAGONAL_OF, meant
+from fusionlint.patterns.code.unpacked import meant_in_the_end, unpacked
+from fusionlint.patterns.writes.places import DIAGONAL_OF
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -28,7 +28,7 @@ _AXES = 3
 
 def is_the_shorter(length: cst.BaseExpression, source: Source) -> bool:
     """`min(a.shape[-2:])`, under whatever name a module keeps Python's own: the matrix need not be square."""
-    said = meant(length, source)
+    said = meant_in_the_end(length, source)
     return isinstance(said, cst.Call) and dotted(said.func).strip("_") == "min"
 
 
@@ -46,7 +46,7 @@ def has_more_axes(array: cst.BaseExpression, source: Source) -> bool:
     """Whether the array is seen to be copies of another, one for each row, `jnp.repeat(x[None], n, axis=0)`: whoever
     writes on the diagonal of those writes rows of x, which may have axes of their own. Or it is arithmetic with
     something of three axes, `forces / distances[:, :, None]`, or `einsum("ijk,jlk->ijl", ...)`."""
-    made = meant(array, source)
+    made = meant_in_the_end(array, source)
     if isinstance(made, cst.Call):
         return source.calls(made, *_COPIES) or _is_of_three_letters(made, source)
     return isinstance(made, cst.BaseExpression) and _has_three_axes(made)
@@ -63,7 +63,7 @@ def _is_of_three_letters(made: cst.Call, source: Source) -> bool:
 def is_a_row(value: cst.BaseExpression, length: cst.BaseExpression, source: Source) -> bool:
     """Whether a few numbers are written to each place, `jnp.array([far, far, far])` where n is not seen to be as many:
     no vector of the diagonal."""
-    match meant(value, source):
+    match meant_in_the_end(value, source):
         case cst.Call(args=[cst.Arg(value=cst.List()), *_]) as made if source.calls(made, *TO_ARRAY):
             return constant(length) is None
     return False
@@ -85,7 +85,7 @@ def _has_three_axes(made: cst.BaseExpression) -> bool:
 
 def is_as_long(array: cst.BaseExpression, size: str, source: Source) -> bool:
     """Whether what is made is not seen to be longer than its diagonal is written: `jnp.zeros((n, n))`."""
-    match meant(array, source):
+    match meant_in_the_end(array, source):
         case cst.Call(args=[cst.Arg(value=cst.Tuple(elements=sizes)), *_]):
             return all(source.code(each.value) == size for each in sizes[-2:])
     return True
@@ -105,7 +105,7 @@ def is_square(array: cst.BaseExpression, length: cst.BaseExpression, at: cst.Cal
 
 def _is_made_so_long(array: cst.BaseExpression, size: str, at: cst.Call, source: Source, depth: int) -> bool:
     """`jnp.zeros((b, n, n))`, `jnp.reshape(x, [n, n])`, and what an identity of that length goes into."""
-    made = meant(array, source)
+    made = meant_in_the_end(array, source)
     if depth == 0 or not isinstance(made, cst.BaseExpression):
         return False
     match made:
@@ -133,7 +133,7 @@ def _shape(made: cst.BaseExpression, source: Source) -> cst.BaseExpression | Non
 
 def _is_of_itself(array: cst.BaseExpression, asked: cst.BaseExpression | None, source: Source) -> bool:
     """`a @ a.T`, of the length of `a`."""
-    made = meant(array, source)
+    made = meant_in_the_end(array, source)
     match made:
         case cst.BinaryOperation(operator=cst.MatrixMultiply(), left=left, right=right):
             pass
@@ -163,7 +163,7 @@ def _asked_for(length: cst.BaseExpression, source: Source) -> cst.BaseExpression
     """The array whose length this is: x of `x.shape[0]`, `len(x)`, `n, _ = x.shape` and `diag_indices_from(x)`."""
     if source.calls(source.handed_to(length) or length, DIAGONAL_OF):
         return length
-    said = meant(length, source)
+    said = meant_in_the_end(length, source)
     if isinstance(said, cst.Name):
         said = unpacked(source.written(said), source) or said
     match said:

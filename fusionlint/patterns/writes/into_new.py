@@ -11,12 +11,12 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, Part, Write, constant, elements, inside, is_literal, is_none, is_whole
 from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.patterns.writes.axis import is_called_an_array
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.many import is_many
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.stands import is_one_place
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -33,7 +33,7 @@ _PLACE = regex(
 
 def fill_of(write: Write, source: Source) -> str | None:
     """What a new array is full of, as code: 0 of zeros; None of any other array."""
-    made = meant(root(write), source)
+    made = meant_in_the_end(root(write), source)
     name = source.qualified_name(made.func) if isinstance(made, cst.Call) else None
     if name in _FULL and isinstance(made, cst.Call):
         fill = argument(made, 1, "fill_value")
@@ -44,7 +44,7 @@ def fill_of(write: Write, source: Source) -> str | None:
 
 def filled_with(write: Write, source: Source) -> str:
     """The same, False and True where a new array is said to hold truth values."""
-    fill, made = fill_of(write, source) or "0", meant(root(write), source)
+    fill, made = fill_of(write, source) or "0", meant_in_the_end(root(write), source)
     said = argument(made, 1, "dtype") if isinstance(made, cst.Call) else None
     is_of_truths = said is not None and dotted(said).rpartition(".")[2] in ("bool", "bool_")
     return {"0": "False", "1": "True"}.get(fill, fill) if is_of_truths else fill
@@ -52,7 +52,7 @@ def filled_with(write: Write, source: Source) -> str:
 
 def axes_of(write: Write, source: Source) -> int | None:
     """How many axes a new array is seen to have."""
-    made = meant(root(write), source)
+    made = meant_in_the_end(root(write), source)
     if not source.calls(made, *_OF_SHAPE, "jax.numpy.full"):
         return None
     shape = argument(made, 0, "shape")
@@ -128,7 +128,7 @@ def may_be_one(part: Part, source: Source) -> bool:
 def _counts_along(part: Part, source: Source) -> int | None:
     """The axis from the end along which a part counts up from zero: 0 of `jnp.arange(n)`, 1 of `[:, None]` of it."""
     match part:
-        case cst.Subscript(value=counted, slice=slices) if _is_a_range(meant(counted, source), source):
+        case cst.Subscript(value=counted, slice=slices) if _is_a_range(meant_in_the_end(counted, source), source):
             parts = elements(slices)
             own = [k for k, each in enumerate(parts) if is_whole(each)]
             is_spread = len(own) == 1 and all(is_none(each) for k, each in enumerate(parts) if k not in own)
@@ -145,7 +145,7 @@ def _is_a_range(node: cst.CSTNode, source: Source) -> bool:
 
 def _may_be_many(part: Part, source: Source) -> bool:
     """Whether a part may be a place for each: no slice, no number, nothing with a new axis."""
-    place = meant(part, source)
+    place = meant_in_the_end(part, source)
     if isinstance(place, cst.BaseSlice) or constant(place) is not None or is_whole(place):
         return False
     return not is_a_number(place, source) and not any(map(is_none, inside(place)))

@@ -26,7 +26,6 @@ from fusionlint.patterns.code.at import (
 from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.writes.advice import ARRAYS, Advice
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
 from fusionlint.patterns.writes.loop_pair import is_counted, pair
@@ -34,6 +33,7 @@ from fusionlint.patterns.writes.loop_slices import are_rectangles, is_the_same_e
 from fusionlint.patterns.writes.loop_turns import counts_down, is_branched, is_cut_by_the_counter, needs_the_one_before
 from fusionlint.patterns.writes.many import is_one_of_many
 from fusionlint.patterns.writes.stands import Stands, stands
+from fusionlint.patterns.writes.told import ARRAYS, Advice
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

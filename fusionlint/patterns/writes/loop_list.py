@@ -19,12 +19,12 @@ from fusionlint.patterns.code.calls import argument, as_argument
 from fusionlint.patterns.code.layout import Called, Part, in_place_of, named_as
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.loops.whole_turns import does_all_of_its_body, has_a_comment, is_read_behind, stored_by
 from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.into_new import axes_of
 from fusionlint.patterns.writes.loop_slices import is_the_same_each_turn
 from fusionlint.patterns.writes.made import begun_with
-from fusionlint.patterns.writes.places import meant
 from fusionlint.patterns.writes.sure_places import is_one_for_sure
 from fusionlint.patterns.writes.turns import Turns, place_of_all, rows_of, turns_of
 from fusionlint.patterns.writes.whole import Whole, is_a_row, is_of_dtype, made_as, whole
@@ -130,7 +130,7 @@ def _begun(write: Write, source: Source) -> Write | None:
 
 def _is_as_long(first: Write | None, axis: int, turns: Turns, source: Source) -> bool:
     """Whether a new array is seen to have as many rows as there are turns, which nobody writes for none."""
-    made = meant(root(first), source) if first is not None else None
+    made = meant_in_the_end(root(first), source) if first is not None else None
     shape = argument(made, 0, "shape") if isinstance(made, cst.Call) else None
     if not isinstance(shape, cst.Tuple) or not -len(shape.elements) <= axis < len(shape.elements):
         return False

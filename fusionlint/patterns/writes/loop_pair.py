@@ -17,12 +17,12 @@ from fusionlint.patterns.code.at import Write, at_write, constant, elements, hol
 from fusionlint.patterns.code.elementwise import is_elementwise, worked_on
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.values.array_sizes import is_vector
-from fusionlint.patterns.writes.advice import FUSED, LOOP, RECURRENT
 from fusionlint.patterns.writes.axis import leaves
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
 from fusionlint.patterns.writes.loop_turns import goes_over_an_array, needs_the_one_before
 from fusionlint.patterns.writes.places import are_rows_of_a_new_one, is_fresh_before
+from fusionlint.patterns.writes.told import FUSED, LOOP, RECURRENT
 from fusionlint.source.tree import Source
 
 _SUMS = tuple(f"jax.numpy.{name}" for name in ("sum", "max", "min", "mean", "prod"))

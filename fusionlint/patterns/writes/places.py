@@ -18,7 +18,7 @@ from fusionlint.patterns.code.at import (
     names_in,
     told_axes,
 )
-from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.code.unpacked import meant_in_the_end, unpacked
 from fusionlint.patterns.loops.carry import written_before
 from fusionlint.patterns.writes.chain import is_columns, root
 from fusionlint.patterns.writes.loop import Piecewise
@@ -164,7 +164,7 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
     """n, where two axes are written at `jnp.diag_indices(n)`, in one name or two, or at `arange(n), arange(n)`: the
     last two, or those before all of others; or the array whose diagonal is asked for; None for other places."""
     index = [part for part in write.index[axes_before(write) :] if not is_whole(part)]
-    parts = [_unpacked_from(index, source) or meant(part, source) for part in index]
+    parts = [_unpacked_from(index, source) or meant_in_the_end(part, source) for part in index]
     match parts:
         case [cst.BinaryOperation(left=made, operator=cst.Add(), right=cst.Tuple(elements=behind))] if all(
             is_whole(each.value) or dotted(each.value) == "Ellipsis" for each in behind
@@ -184,7 +184,7 @@ def diagonal(write: Write, source: Source) -> cst.BaseExpression | None:
 
 def has_axes_behind(write: Write, source: Source) -> bool:
     """Whether a diagonal is written in the first axes: `.at[i, i, :]`, `.at[jnp.diag_indices(n) + (...,)]`."""
-    return is_whole(write.index[-1]) or isinstance(meant(write.index[-1], source), cst.BinaryOperation)
+    return is_whole(write.index[-1]) or isinstance(meant_in_the_end(write.index[-1], source), cst.BinaryOperation)
 
 
 def _unpacked_from(index: Sequence[Part], source: Source) -> cst.Call | None:
@@ -216,16 +216,7 @@ def axes_before(write: Write) -> int:
 
 def _tiled(places: cst.Call, source: Source) -> cst.BaseExpression | None:
     """n of `jnp.tile(jnp.arange(n), times)`."""
-    of = meant(places.args[0].value, source) if places.args else None
+    of = meant_in_the_end(places.args[0].value, source) if places.args else None
     if not source.calls(places, "jax.numpy.tile") or not source.calls(of, *RANGES):
         return None
     return of.args[0].value if len(of.args) == 1 else None
-
-
-def meant(part: Part, source: Source) -> Part:
-    """What a name stands for, through names of names; anything else as it is."""
-    for _ in range(3):
-        if not isinstance(part, cst.Name) or (value := source.value(part)) is None:
-            break
-        part = value
-    return part
