@@ -83,16 +83,11 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
     yield source.finding(node, what, write=_instead(write, source), edits=_fix(write, source), pair=pair)
 
 
+@rule.barrier(pair=_FUSED)
 @rule.barrier
 def part_of_each_row(barrier: Barrier, module: hlo.Module) -> str | None:
     """What goes into arithmetic with a number at known places, comes out of it, or says whether they are there."""
     return _WITH_ALL if is_of_a_part(barrier, module) else None
-
-
-@rule.barrier(pair=_FUSED)
-def part_that_a_gpu_fuses(barrier: Barrier, module: hlo.Module) -> str | None:
-    """The same, which a TPU moves out and in wherever it stands."""
-    return part_of_each_row(barrier, module)
 
 
 def _is_along_a_later_axis(write: Write) -> bool:

@@ -80,16 +80,11 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     )
 
 
+@rule.barrier(pair=1)
 @rule.barrier
 def edge_after_edge(barrier: Barrier, module: hlo.Module) -> str | None:
     """The array between two writes of an edge."""
     return _ALL_EDGES if _are_edges(barrier, module) else None
-
-
-@rule.barrier(pair=1)
-def ends_of_a_vector(barrier: Barrier, module: hlo.Module) -> str | None:
-    """The same, of what elementwise work makes and reads."""
-    return edge_after_edge(barrier, module)
 
 
 def _is_worked_on(writes: Sequence[Write], source: Source) -> bool:

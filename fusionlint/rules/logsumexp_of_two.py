@@ -53,18 +53,13 @@ def reduced_over_two(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
+@rule.barrier(pair=1)
 @rule.barrier
 def joined_to_be_summed(barrier: Barrier, module: hlo.Module) -> str | None:
     """What crosses memory for a maximum and a sum over two arrays in one."""
     if not _is_logsumexp_of_two(barrier, module):
         return None
     return "jnp.logaddexp(a, b), with a zero for one of them jax.nn.softplus: it is elementwise, and fuses"
-
-
-@rule.barrier(pair=1)
-def joined_with_a_zero(barrier: Barrier, module: hlo.Module) -> str | None:
-    """The same."""
-    return joined_to_be_summed(barrier, module)
 
 
 def _made(node: cst.Call, source: Source) -> cst.Call | None:

@@ -256,15 +256,6 @@ def helper_called(call: cst.Call, source: Source) -> Function | None:
     return function_named(call.func, source) if isinstance(call.func, cst.Name) else None
 
 
-def is_product(node: cst.CSTNode, source: Source) -> bool:
-    match node:
-        case cst.BinaryOperation(operator=cst.MatrixMultiply()):
-            return True
-        case cst.Call():
-            return source.calls(node, *PRODUCTS)
-    return False
-
-
 def _lays_out(call: cst.Call, source: Source) -> bool:
     match call.func:
         case cst.Attribute(attr=cst.Name("transpose")):

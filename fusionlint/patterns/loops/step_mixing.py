@@ -14,7 +14,8 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import elements, inside, names_read
 from fusionlint.patterns.code.functions import Function
-from fusionlint.patterns.loops.step import Step, helper_called, is_product
+from fusionlint.patterns.loops.step import Step, helper_called
+from fusionlint.patterns.operations.products import is_product
 from fusionlint.source.tree import Source
 
 # What stands behind the products of networks, which are large.

@@ -16,7 +16,7 @@ from fusionlint.patterns.code.calls import as_argument, as_operand
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.same import is_same_at
-from fusionlint.patterns.operations.products import product_of
+from fusionlint.patterns.operations.products import is_product, product_of
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
@@ -169,14 +169,8 @@ def _is_one_matrix(node: cst.BaseExpression, source: Source, depth: int = 2) -> 
         return True
     values = (source.value(name) for name in names if depth)
     return any(
-        value is not None and _is_product(value, source) and _is_one_matrix(value, source, depth - 1)
-        for value in values
+        value is not None and is_product(value, source) and _is_one_matrix(value, source, depth - 1) for value in values
     )
-
-
-def _is_product(node: cst.BaseExpression, source: Source) -> bool:
-    is_matmul = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
-    return is_matmul or source.calls(node, *PRODUCTS)
 
 
 def _turned(matrix: cst.BaseExpression, transpose: str, source: Source) -> str:

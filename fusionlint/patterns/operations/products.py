@@ -23,6 +23,12 @@ class Product(NamedTuple):
     is_right: bool
 
 
+def is_product(node: cst.CSTNode, source: Source) -> bool:
+    """Whether this is one."""
+    is_matmul = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply)
+    return is_matmul or source.calls(node, *PRODUCTS)
+
+
 def product_of(factor: cst.BaseExpression, source: Source) -> Product | None:
     """The product that a matrix, or its transpose, is a factor of."""
     above = source.parent(factor)
