@@ -5,7 +5,7 @@ In: an argument that a call replaces. What is not seen to be kept is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import libcst as cst
 
@@ -23,6 +23,8 @@ from fusionlint.source.walk import dotted
 _KEEPS = frozenset(("append", "add", "put", "put_nowait", "insert", "extend", "setdefault", "submit", "appendleft"))
 # What hands out the arrays that it is handed, or may: also `device_put`, where they are on that device already.
 _HANDS_ON = frozenset(("unreplicate", "device_put", "freeze", "unfreeze"))
+# What makes another collection of the same arrays.
+_COPIES = frozenset(("dict", "list", "tuple", "copy"))
 
 
 def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Source) -> bool:
@@ -40,7 +42,9 @@ def is_kept(argument: cst.BaseExpression, call: cst.Call, name: str, source: Sou
         if _is_filled_elsewhere(name, owner, source):
             return True
         places = iter(fields)
-    return any(_keeps(place, source) or _is_put_away(place, source) for place in places)
+    around = {source.function(call)}
+    kept = (p for p in places if _keeps(p, source) or _is_put_away(p, source))
+    return any(not _is_gathered_for_others(place, around, source) for place in kept)
 
 
 def _classes(owner: str, source: Source) -> list[str]:
@@ -120,6 +124,32 @@ def _is_alias(written: cst.Name, call: cst.Call, source: Source) -> bool:
     owner = value.value if isinstance(value, cst.Attribute) else value
     result = source.assigned_name(call)
     return result is None or not isinstance(owner, cst.Name) or source.written(owner) is not result
+
+
+def _is_gathered_for_others(read: cst.CSTNode, around: Set[cst.CSTNode | None], source: Source) -> bool:
+    """Whether another function puts this into a dict of its own that it hands to calls, and is done with then, as a
+    checkpoint is written: `saved = {"policy": self.policy}`, `saver.save(path, saved)`."""
+    part = read
+    while isinstance(above := source.parent(part), cst.DictElement | cst.Element | cst.Dict | cst.List | cst.Tuple):
+        part = above
+    match source.parent(part):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if part is not read:
+            reads = source.reads(name)
+            here = source.function(read)
+            is_apart = here is not None and around.isdisjoint((here, *map(source.function, reads)))
+            return is_apart and bool(reads) and all(_is_handed_on(each, source) for each in reads)
+    return False
+
+
+def _is_handed_on(read: cst.CSTNode, source: Source) -> bool:
+    """Whether a call is handed this, that hands no array back as it is, nor keeps it by its name."""
+    match above := source.parent(read):
+        case cst.Arg():
+            call = source.parent(above)
+            if not isinstance(call, cst.Call) or _called(call) in _KEEPS | _HANDS_ON | _COPIES:
+                return False
+            return not gives_back(call, above, source)
+    return False
 
 
 def _is_put_away(read: cst.CSTNode, source: Source, depth: int = 2) -> bool:
