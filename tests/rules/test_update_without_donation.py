@@ -1400,3 +1400,75 @@ def test_what_a_class_of_another_file_puts_into_a_state_is_unknown(fill: str, co
     (tmp_path / "fitted.py").write_text(code)
     (finding,) = check_files(sorted(tmp_path.glob("*.py")), Scope(("update-without-donation",))).findings
     assert finding.message.count("`self.") == count
+
+
+GATHERED = {
+    "handed to a call": ("saved = {'state': self.state}", "saver.save(path, saved)", 1),
+    "handed to two": ("saved = {'state': self.state}", "saver.check(saved)\n        saver.save(path, item=saved)", 1),
+    "a list of them": ("saved = [self.state, self.steps]", "saver.save(path, saved)", 1),
+    "deeper": ("saved = {'learner': {'state': self.state}}", "saver.save(path, saved)", 1),
+    "kept as a dict": ("saved = {'state': self.state}", "self.best = saved", 0),
+    "copied as a dict": ("saved = {'state': self.state}", "self.best = dict(saved)", 0),
+    "put into a list": ("saved = {'state': self.state}", "self.history.append(saved)", 0),
+    "handed out": ("saved = {'state': self.state}", "saver.save(path, saved)\n        return saved['state']", 0),
+    "taken out": ("saved = {'state': self.state}", "self.best = saved['state']", 0),
+    "kept where it stands": ("saved = self.state", "saver.save(path, saved)", 0),
+}
+
+
+@pytest.mark.parametrize(("made", "used", "count"), GATHERED.values(), ids=GATHERED)
+def test_a_dict_that_another_method_only_hands_to_calls_keeps_nothing(made: str, used: str, count: int) -> None:
+    code = f"""
+    class Learner:
+        def __init__(self, state):
+            self._step = jax.jit(_step)
+            self.state = state
+
+        def train(self, batches):
+            for batch in batches:
+                self.state = self._step(self.state, batch)
+
+        def keep(self, saver, path):
+            {made}
+            USED
+    """
+    assert len(findings(textwrap.dedent(code).replace("USED", used))) == count
+
+
+def test_a_dict_of_the_function_that_steps_may_be_read_after_the_next_step() -> None:
+    code = """
+    def train(state, batches, saver):
+        step = jax.jit(_step)
+        for batch in batches:
+            saved = {"state": state}
+            state = step(state, batch)
+            saver.save(saved)
+    """
+    assert not findings(code)
+
+
+def test_what_two_states_begin_as_is_copied_for_one_of_them() -> None:
+    code = """
+    def _both(state, target, batch):
+        state = _step(state, batch)
+        return state, jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, target, state.params)
+
+    class Learner:
+        def __init__(self, network, key, tx):
+            params = network.init(key)
+            self._step = jax.jit(_both)
+            self.state = TrainState.create(apply_fn=network.apply, params=params, tx=tx)
+            self.target_params = FIRST
+
+        def train(self, batches):
+            for batch in batches:
+                self.state, self.target_params = self._step(self.state, self.target_params, batch)
+    """
+    (one,) = findings(code.replace("FIRST", "params"))
+    assert one.suggestion is not None
+    assert "two of the first ones hold `params`" in one.suggestion.text
+    assert not one.suggestion.edits
+    (own,) = findings(code.replace("FIRST", "network.init(key)"))
+    assert own.suggestion is not None
+    assert "two of the first ones" not in own.suggestion.text
+    assert own.suggestion.edits

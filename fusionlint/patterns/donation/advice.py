@@ -13,7 +13,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox, told_alone
-from fusionlint.patterns.donation.first_values import held_twice, is_read_elsewhere
+from fusionlint.patterns.donation.first_values import held_by_two, held_twice, is_read_elsewhere
 from fusionlint.patterns.donation.given_up import Names, useless
 from fusionlint.patterns.donation.outlives import first_part_read, holds_parameters
 from fusionlint.patterns.donation.replaced import names_of, replaced
@@ -92,6 +92,7 @@ def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
         not any(is_of_a_caller(a, call, source) or held_twice(a, call, source) for call, a in given)
         and not any(is_read_elsewhere(a, call, source) for call, a in given)
         and not any(first_part_read(a, call, source) or holds_parameters(a, call, source) for call, a in given)
+        and held_by_two(given, source) is None
         and not _again(given, source)
         and not _made_with_one_twice(source)
     )
@@ -112,6 +113,11 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
         return (
             f"the old are gone after a call; `{part.value}` is of the first and read again: it has to be "
             f"jax.tree.map(jnp.copy, {part.value})"
+        )
+    if (shared := held_by_two(given, source)) is not None:
+        return (
+            f"the old are gone after a call; two of the first ones hold `{shared.value}`: one of them has to be "
+            f"jax.tree.map(jnp.copy, {shared.value})"
         )
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
     if twice is None:

@@ -6,7 +6,7 @@ seen to hold. jax donates no array twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -35,6 +35,19 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
         for made in _made(value, source, _DEPTH):
             if (found := _twice(made, source)) is not None:
                 return found
+    return None
+
+
+def held_by_two(given: Iterable[tuple[cst.Call, cst.BaseExpression]], source: Source) -> cst.Name | None:
+    """The variable that the first values of two of the arguments hold: `self.state = State(params)` beside
+    `self.target = params`."""
+    holders: dict[cst.Name, str] = {}
+    for call, argument in given:
+        for value in first_values(argument, call, source):
+            for name in _held_by(value, source, _DEPTH):
+                written = source.written(name)
+                if written is not None and holders.setdefault(written, dotted(argument)) != dotted(argument):
+                    return name
     return None
 
 
