@@ -1472,3 +1472,58 @@ def test_what_two_states_begin_as_is_copied_for_one_of_them() -> None:
     assert own.suggestion is not None
     assert "two of the first ones" not in own.suggestion.text
     assert own.suggestion.edits
+
+
+@pytest.mark.parametrize(
+    ("begun", "target", "shared"),
+    [
+        ('params=begun["params"]', 'begun["params"]', 'begun["params"]'),
+        ("params=begun.params", "begun.params", "begun.params"),
+        ("params=begun.params", "begun.statistics", None),
+        ('params=begun["params"]', 'begun["statistics"]', None),
+    ],
+)
+def test_a_part_that_two_states_begin_as_is_named(begun: str, target: str, shared: str | None) -> None:
+    code = f"""
+    def _both(state, target, batch):
+        state = _step(state, batch)
+        return state, jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, target, state.params)
+
+    class Learner:
+        def __init__(self, network, key, tx):
+            begun = network.init(key)
+            self._step = jax.jit(_both)
+            self.state = TrainState.create(apply_fn=network.apply, {begun}, tx=tx)
+            self.target = Target.create(params={target})
+
+        def train(self, batches):
+            for batch in batches:
+                self.state, self.target = self._step(self.state, self.target, batch)
+    """
+    (one,) = findings(code)
+    assert one.suggestion is not None
+    assert ("two of the first ones hold" in one.suggestion.text) == (shared is not None)
+    assert shared is None or f"hold `{shared}`: one of them" in one.suggestion.text
+
+
+def test_what_is_begun_anew_in_between_is_not_held_by_two() -> None:
+    code = """
+    def _both(state, target, batch):
+        state = _step(state, batch)
+        return state, jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, target, state.params)
+
+    class Learner:
+        def __init__(self, network, key, other, tx):
+            self._step = jax.jit(_both)
+            params = network.init(key)
+            self.state = TrainState.create(apply_fn=network.apply, params=params, tx=tx)
+            params = network.init(other)
+            self.target = Target.create(params=params)
+
+        def train(self, batches):
+            for batch in batches:
+                self.state, self.target = self._step(self.state, self.target, batch)
+    """
+    (one,) = findings(code)
+    assert one.suggestion is not None
+    assert "two of the first ones" not in one.suggestion.text

@@ -116,8 +116,8 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
         )
     if (shared := held_by_two(given, source)) is not None:
         return (
-            f"the old are gone after a call; two of the first ones hold `{shared.value}`: one of them has to be "
-            f"jax.tree.map(jnp.copy, {shared.value})"
+            f"the old are gone after a call; two of the first ones hold `{shared}`: one of them has to be "
+            f"jax.tree.map(jnp.copy, {shared})"
         )
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
     if twice is None:

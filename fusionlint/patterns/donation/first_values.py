@@ -20,6 +20,8 @@ from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+_Part = cst.Name | cst.Subscript
+
 _DEPTH = 4
 # Fewer numbers than these, a megabyte of float32, nobody misses.
 _FEW = 2**18
@@ -38,24 +40,49 @@ def held_twice(argument: cst.BaseExpression, call: cst.Call, source: Source) -> 
     return None
 
 
-def held_by_two(given: Iterable[tuple[cst.Call, cst.BaseExpression]], source: Source) -> cst.Name | None:
-    """The variable that the first values of two of the arguments hold: `self.state = State(params)` beside
-    `self.target = params`."""
-    holders: dict[cst.Name, str] = {}
+def held_by_two(given: Iterable[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str | None:
+    """What the first values of two of the arguments hold, as it is written: `self.state = State(params)` beside
+    `self.target = params`, `State(begun["params"])` beside `Target(begun["params"])`."""
+    held: list[tuple[str, cst.BaseExpression]] = []
     for call, argument in given:
         for value in first_values(argument, call, source):
-            for name in _held_by(value, source, _DEPTH):
-                written = source.written(name)
-                if written is not None and holders.setdefault(written, dotted(argument)) != dotted(argument):
-                    return name
+            for part in _held_by(value, source, _DEPTH):
+                whole = _whole(part, source)
+                if any(other != dotted(argument) and _is_same(before, whole, source) for other, before in held):
+                    return source.code(whole)
+                held.append((dotted(argument), whole))
     return None
+
+
+def _whole(part: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+    """The field that is read of `part`: `begun.params`."""
+    while isinstance(above := source.parent(part), cst.Attribute) and above.value is part:
+        part = above
+    return part
+
+
+def _is_same(one: cst.BaseExpression, other: cst.BaseExpression, source: Source) -> bool:
+    """Whether two parts that are written alike are one array: of one variable, which is not written in between."""
+    if one is other or source.code(one) != source.code(other):
+        return one is other
+    first, second = _name_in(one), _name_in(other)
+    uses = source.uses(first) if isinstance(first, cst.Name) else []
+    orders = sorted(use.order for use in uses if use.node in (first, second))
+    return len(orders) == 2 and not any(use.is_write and orders[0] < use.order < orders[1] for use in uses)
+
+
+def _name_in(part: cst.BaseExpression) -> cst.BaseExpression:
+    """The variable of which this is a part."""
+    while isinstance(part, cst.Attribute | cst.Subscript):
+        part = part.value
+    return part
 
 
 def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether what the first value of `argument` is put together of, `State(params, key)`, is read again, by its own
     name, once a call has run."""
     firsts = (value for value in first_values(argument, call, source) if not _is_of_result(value, call, source))
-    parts = (part for value in firsts for part in _held_by(value, source, _DEPTH))
+    parts = (p for value in firsts for p in _held_by(value, source, _DEPTH) if isinstance(p, cst.Name))
     again = [loop for loop in source.ancestors(call) if isinstance(loop, cst.For | cst.While)]
     reads = (use for part in parts for use in source.uses(part) if not use.is_write)
     return any(
@@ -72,9 +99,9 @@ def _is_of_result(value: cst.BaseExpression, call: cst.Call, source: Source) -> 
     return isinstance(value, cst.Name) and stored_in(value, source) is call
 
 
-def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[cst.Name]:
-    """The variables whose arrays an object, a dict or a tuple holds, that is written out; what is called and what
-    updates are no arrays."""
+def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[_Part]:
+    """The variables, or their parts by a name, whose arrays an object, a dict or a tuple holds, that is written out;
+    what is called and what updates are no arrays."""
     match value:
         case cst.Name() if isinstance(meant := source.value(value), cst.Name | cst.Dict | cst.Tuple | cst.Call):
             yield value
@@ -84,6 +111,8 @@ def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[
             yield value
         case cst.Attribute(value=owner):
             yield from _held_by(owner, source, 0)
+        case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(cst.SimpleString()))]):
+            yield value
         case cst.Dict(elements=elements) | cst.Tuple(elements=elements) | cst.List(elements=elements):
             for element in elements:
                 yield from _held_by(element.value, source, depth)
