@@ -1527,3 +1527,29 @@ def test_what_is_begun_anew_in_between_is_not_held_by_two() -> None:
     (one,) = findings(code)
     assert one.suggestion is not None
     assert "two of the first ones" not in one.suggestion.text
+
+
+@pytest.mark.parametrize(
+    ("handed", "count"),
+    [
+        ("batch", 1),
+        ("(batch, state.step)", 0),
+        ("batch + (state.step,)", 0),
+        ("[*batch, state.step]", 0),
+        ('{"batch": batch, "step": state.step}', 0),
+        ("both", 0),
+        ("(batch, state.step + 1)", 1),
+        ("batch + state.step", 1),
+        ("(batch, other.step)", 1),
+    ],
+)
+def test_what_another_argument_holds_in_a_collection_is_not_donated(handed: str, count: int) -> None:
+    code = f"""
+    def train(state, other, batches):
+        step = jax.jit(_step)
+        for batch in batches:
+            both = {{"batch": batch, "step": state.step}}
+            state = step(state, {handed})
+        return state
+    """
+    assert len(findings(code)) == count

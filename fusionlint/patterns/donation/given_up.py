@@ -7,7 +7,7 @@ called.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -157,13 +157,29 @@ def _parameters(function: cst.FunctionDef) -> set[str]:
 
 def _is_handed_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether the call is handed a part of `argument` beside it, `step(state, state.params)`, or a name that may be
-    one: jax donates nothing that another argument holds, too."""
+    one, in a collection or not: jax donates nothing that another argument holds, too."""
     whole = dotted(argument)
-    for one in (arg.value for arg in call.args if arg.value is not argument):
+    for one in (part for arg in call.args if arg.value is not argument for part in _held(arg.value)):
         stored = (assigned(use.node, source) for use in source.writes(one)) if isinstance(one, cst.Name) else ()
-        if any(_is_part_of(value, whole) for value in (one, *stored) if value is not None):
+        if any(_is_part_of(part, whole) for value in (one, *stored) if value is not None for part in _held(value)):
             return True
     return False
+
+
+def _held(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is in a collection that is written out, `(batch, state.step)`, `data + (state.step,)`; `value` if it is
+    none."""
+    match value:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Dict(elements=elements):
+            for element in elements:
+                yield from _held(element.value)
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right) if any(
+            isinstance(side, cst.Tuple) for side in (left, right)
+        ):
+            yield from _held(left)
+            yield from _held(right)
+        case _:
+            yield value
 
 
 def _is_part_of(value: cst.BaseExpression, whole: str) -> bool:
