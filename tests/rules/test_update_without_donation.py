@@ -1474,6 +1474,29 @@ def test_what_two_states_begin_as_is_copied_for_one_of_them() -> None:
     assert own.suggestion.edits
 
 
+def test_nothing_is_not_held_by_two() -> None:
+    code = """
+    def count():
+        global counted
+        counted = 1
+
+    def _both(state, target, batch):
+        state = _step(state, batch)
+        return state, jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, target, state.params)
+
+    class Learner:
+        def __init__(self):
+            self._step = jax.jit(_both)
+            self.state = None
+            self.target_params = None
+
+        def train(self, batches):
+            for batch in batches:
+                self.state, self.target_params = self._step(self.state, self.target_params, batch)
+    """
+    assert "two of the first ones" not in advice(code)
+
+
 @pytest.mark.parametrize(
     ("begun", "target", "shared"),
     [

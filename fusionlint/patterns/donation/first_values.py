@@ -66,7 +66,9 @@ def _is_same(one: cst.BaseExpression, other: cst.BaseExpression, source: Source)
     if one is other or source.code(one) != source.code(other):
         return one is other
     first, second = _name_in(one), _name_in(other)
-    uses = source.uses(first) if isinstance(first, cst.Name) else []
+    if not isinstance(first, cst.Name) or not source.writes(first):
+        return False  # `None`
+    uses = source.uses(first)
     orders = sorted(use.order for use in uses if use.node in (first, second))
     return len(orders) == 2 and not any(use.is_write and orders[0] < use.order < orders[1] for use in uses)
 
