@@ -219,6 +219,8 @@ def test_from_what_many_files_import_a_fork_may_use_what_nobody_here_does(
         (GAME.format(name="_least"), "from p.one import Game\nf = Game()._least\n", 1),
         (GAME.format(name="_least") + "    def other(self, kind):\n        return getattr(self, '_' + kind)\n", "", 1),
         (GAME.format(name="_least").replace("Game:", "Game(Base):"), "", 1),  # which may call it
+        ("class Base(abc.ABC):\n    pass\n" + GAME.format(name="_least").replace("Game:", "Game(Base[int]):"), "", 0),
+        ("class Base(Other):\n    pass\n" + GAME.format(name="_least").replace("Game:", "Game(Base):"), "", 1),
         ("@dataclass\n" + GAME.format(name="_least"), "", 1),
         (GAME.format(name="_least").replace("    def _", "    @hook\n    def _"), "", 1),
         (GAME.format(name="_least").replace("    def _", "    @jax.jit\n    def _"), "", 0),

@@ -9,9 +9,10 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import argument, beside, has_only
+from fusionlint.patterns.code.calls import argument, beside, has_only, keyword
 from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.same import is_same_at
+from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.rule import Rule
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.traced import reached_from
@@ -39,7 +40,7 @@ def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
     if leaf.value not in {parameter.name.value for parameter in parameters(function)}:
         return
     key_of_all = _from_outside(key, leaf, function, source)
-    if key_of_all is None or _axes(leaf, source, _DEPTH) > 1:
+    if key_of_all is None or _axes(leaf, _of_leaves(function, source), source, _DEPTH) > 1:
         return
     random, numpy = source.alias("jax.random") or "jax.random", source.alias("jax.numpy") or "jax.numpy"
     yield source.finding(
@@ -87,28 +88,74 @@ def _is_first(axis: cst.BaseExpression | None) -> bool:
     return axis is None or (isinstance(axis, cst.Integer) and axis.value == "0")
 
 
-def _axes(node: cst.BaseExpression, source: Source, depth: int) -> int:
-    """How many axes a leaf has at least, by those of it that were swapped before it was made flat."""
-    if depth == 0:
-        return 1
-    match node:
-        case cst.Name() if (value := source.value(node)) is not None:
-            return _axes(value, source, depth - 1)
-        case cst.Call(args=[cst.Arg(value=array), *given]) if source.calls(node, *_SWAPS):
-            return _swapped(array, given, source, depth)
-        case cst.Call(func=cst.Attribute(value=array, attr=cst.Name("swapaxes")), args=given):
-            return _swapped(array, given, source, depth)
-        case cst.Call(
-            func=cst.Attribute(value=array, attr=cst.Name("reshape")), args=[_, cst.Arg(star="*", value=rest)]
-        ):
-            kept = _REST.search(source.code(rest))
-            return _axes(array, source, depth - 1) - int(kept[1]) + 1 if kept else 1
+def _of_leaves(function: cst.FunctionDef | cst.Lambda, source: Source) -> int:
+    """How many axes the leaves have at least that a function is mapped over, by what was mapped over them before."""
+    mapped = _map_of(function, source)
+    return _axes_of_leaves(mapped.args[1].value, source, _DEPTH) if mapped is not None and len(mapped.args) > 1 else 1
+
+
+def _axes_of_leaves(tree: cst.BaseExpression, source: Source, depth: int) -> int:
+    """The same of the leaves of `tree`, by the last map over it: what a later line replaces is like them."""
+    match tree:
+        case cst.Name() if depth:
+            made = [one for one in _made(tree, source) if _is_map(one, source)]
+            return _axes_of_leaves(made[-1], source, depth - 1) if made else _axes_handed(tree, source, depth)
+        case cst.Call(args=[cst.Arg(value=cst.Lambda(body=left)), cst.Arg(value=before)]) if _is_map(tree, source):
+            return _axes(left, _axes_of_leaves(before, source, depth), source, _DEPTH)
     return 1
 
 
-def _swapped(array: cst.BaseExpression, given: Sequence[cst.Arg], source: Source, depth: int) -> int:
+def _made(tree: cst.Name, source: Source) -> Iterator[cst.BaseExpression]:
+    """What the lines before `tree` give that name, in order."""
+    before = (use.node for use in source.writes(tree) if use.order < source.order(tree))
+    return (one for write in before if (one := assigned(write, source)) is not None)
+
+
+def _is_map(node: cst.BaseExpression, source: Source) -> bool:
+    return isinstance(node, cst.Call) and source.calls(node, *_MAPS)
+
+
+def _axes_handed(tree: cst.Name, source: Source, depth: int) -> int:
+    """Of a parameter, by what it is handed where its function is made another: `partial(step, data=data)`."""
+    handed = [above for use in source.writes(tree) if isinstance(above := source.parent(use.node), cst.Param)]
+    owners = {source.project.name_of(source.body_place(source.owner(parameter))) for parameter in handed}
+    calls = (call for call in source.calls_of(PARTIAL) if isinstance(call, cst.Call) and call.args)
+    of_these = [call for call in calls if source.qualified_name(call.args[0].value) in owners]
+    given = [value for call in of_these if (value := keyword(call, tree.value)) is not None]
+    return min((_axes_of_leaves(value, source, depth - 1) for value in given), default=1)
+
+
+def _axes(node: cst.BaseExpression, least: int, source: Source, depth: int) -> int:
+    """How many axes a leaf has at least, by those of it that were swapped before it was made flat; it began with
+    `least` of them."""
+    if depth == 0:
+        return 1
+    match node:
+        case cst.Name() if source.parameter(node) is not None:
+            return least
+        case cst.Name() if (value := source.value(node)) is not None:
+            return _axes(value, least, source, depth - 1)
+        case cst.Call(args=[cst.Arg(value=array), *given]) if source.calls(node, *_SWAPS):
+            return _swapped(array, given, least, source, depth)
+        case cst.Call(func=cst.Attribute(value=array, attr=cst.Name("swapaxes")), args=given):
+            return _swapped(array, given, least, source, depth)
+        case (
+            cst.Call(func=cst.Attribute(value=array, attr=cst.Name("reshape")), args=[_, cst.Arg(star="*", value=rest)])
+            | cst.Call(
+                args=[
+                    cst.Arg(value=array),
+                    cst.Arg(value=cst.BinaryOperation(left=cst.Tuple([_]), operator=cst.Add(), right=rest)),
+                ]
+            )
+        ):
+            kept = _REST.search(source.code(rest))
+            return _axes(array, least, source, depth - 1) - int(kept[1]) + 1 if kept else 1
+    return 1
+
+
+def _swapped(array: cst.BaseExpression, given: Sequence[cst.Arg], least: int, source: Source, depth: int) -> int:
     places = (arg.value.evaluated_value for arg in given if isinstance(arg.value, cst.Integer))
-    return max(_axes(array, source, depth - 1), *(place + 1 for place in places), 1)
+    return max(_axes(array, least, source, depth - 1), *(place + 1 for place in places), 1)
 
 
 def _is_mapped(function: cst.CSTNode, source: Source) -> bool:

@@ -35,6 +35,8 @@ _CASES = regex(r"(?i)(^|_)(test_?)?cases$|(^|_)tests?$")
 _OF_EXPERIMENTS = regex(r"(^|/)(experiments?|baselines)/")
 # What names a method by a word that may be put together.
 _ASKS_BY_NAME = "getattr"
+# Python's own classes that have no methods to be called by.
+_ONLY_LIKE = frozenset(("ABC", "Generic", "Protocol", "object"))
 # So many files import from what is a library of its project.
 _MANY = 5
 # What is called so is where a script begins, whoever calls it.
@@ -158,8 +160,8 @@ def _is_never_named(function: cst.FunctionDef, source: Source, depth: int) -> bo
 
 
 def _is_a_method_that_nothing_names(method: cst.FunctionDef, source: Source) -> bool:
-    """Whether nothing of the project names a method, nor could: its class is derived from nothing that might call it,
-    and is for this file alone or for a project that nobody else can install."""
+    """Whether nothing of the project names a method, nor could: its class is derived from nothing elsewhere that might
+    call it, and is for this file alone or for a project that nobody else can install."""
     place, name = source.body_place(method), method.name.value
     owner = source.facts.functions[place.scope].owner if place.scope in source.facts.functions else ""
     if not owner or "." in owner or is_in_quotes(name, source):
@@ -169,8 +171,17 @@ def _is_a_method_that_nothing_names(method: cst.FunctionDef, source: Source) -> 
     is_called = _BEGINS.match(name) or name.startswith("__") or name in named_as_parts(source.project)
     if is_called or _ASKS_BY_NAME in {call.value.callee.name for call in source.facts.calls if call.value.callee}:
         return False
-    is_plain = not (source.facts.classes[owner].bases or source.facts.classes[owner].decorators)
+    lineage = source.project.lineage(Place(source.path, owner))
+    is_plain = not any(_is_of_others(each, source.project) for each in lineage)
     return is_plain and is_only_compiled(source.project, source.path, source.facts.functions[place.scope])
+
+
+def _is_of_others(owner: Place, project: Project) -> bool:
+    """Whether a class is decorated, or derived from one that no file of the project defines, which may call what it
+    has; one of Python's that only says what a class is like calls nothing."""
+    one = project.files[owner.path].classes[owner.scope]
+    plain = sum(last_name(base.name) in _ONLY_LIKE for base in one.bases)
+    return bool(one.decorators) or len(project.bases(owner)) + plain < len(one.bases)
 
 
 @of_project

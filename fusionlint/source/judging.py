@@ -39,6 +39,8 @@ _TESTED = regex(
 )
 # The same of a function; what is "for testing whether the loop may end" is another thing.
 _FOR_TESTS = regex(r"\bfor (unit[- ]|internal )?(tests|testing)( purposes)?( only)?\s*([.,;:)]|$)", re.I | re.M)
+# From here on a docstring tells of what goes in and comes out: "Returns: ... this is only used for unit tests".
+_ITS_PARTS = regex(r"^\s*(:(param|returns?)\b|(args|arguments|parameters|returns|yields|raises)\s*:?\s*$)", re.I | re.M)
 _LONGEST = 4000
 
 
@@ -115,8 +117,8 @@ def _is_for_tests(source: Source) -> bool:
 
 def _is_of_a_test(node: cst.CSTNode, source: Source) -> bool:
     """Whether a function says so itself, by a docstring: "For-loop version for testing."""
-    around = source.ancestors(node, cst.FunctionDef)
-    return any(_FOR_TESTS.search(function.get_docstring() or "") for function in around)
+    docstrings = (function.get_docstring() or "" for function in source.ancestors(node, cst.FunctionDef))
+    return any(_FOR_TESTS.search(_ITS_PARTS.split(said, maxsplit=1)[0]) for said in docstrings)
 
 
 def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Finding]:

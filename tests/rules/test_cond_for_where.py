@@ -283,6 +283,28 @@ def test_of_what_python_knows_one_branch_is_left(test: str, of_run: str, lines: 
     assert [one.location.line for one in found] == lines
 
 
+GAME = """
+import jax
+import jax.numpy as jnp
+from functools import partial
+
+class Game:
+    @partial(jax.jit, static_argnums=0)
+    def step(self, state):
+        def struck(state):
+            hit = self.sees
+            hit &= {more}
+            return jax.lax.cond(hit, lambda: state.replace(score=state.score + 1), lambda: state)
+
+        return struck(state)
+"""
+
+
+@pytest.mark.parametrize(("more", "count"), [("self.counts", 0), ("state.y > self.top", 1)])
+def test_what_an_augmented_assignment_adds_is_asked_too(more: str, count: int) -> None:
+    assert len(check_text(GAME.format(more=more).encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
 # Nothing says that this is compiled or runs again; what is asked is a result, no setting.
 RESULT = """
 import jax

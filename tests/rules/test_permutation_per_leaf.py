@@ -74,3 +74,33 @@ FIRSTS = {
 def test_leaves_that_all_have_several_axes(first: str, count: int) -> None:
     code = LEAF.replace("FIRST", first)
     assert len(check_text(code.encode(), "m.py", Scope(("permutation-per-leaf",)))) == count
+
+
+MAPPED_BEFORE = """
+import functools
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def train(carry, data):
+    def step(carry, unused, data):
+        key, scale = carry
+
+        def shuffled(x):
+            x = jax.random.permutation(key, x)
+            return jnp.reshape(x, (8, -1) + x.shape[1:])
+
+        return carry, jax.tree_util.tree_map(shuffled, data)
+
+    data = jax.tree_util.tree_map(lambda x: FIRST, data)
+    data = jax.tree_util.tree_map(lambda x: jnp.reshape(x, (-1,) + x.shape[2:]), data)
+    data = data.replace(reward=data.reward * 2)
+    return jax.lax.scan(functools.partial(step, data=data), carry, (), length=4)
+"""
+
+
+@pytest.mark.parametrize(("first", "count"), [("jnp.swapaxes(x, 1, 2)", 0), ("jnp.swapaxes(x, 0, 1)", 1), ("x * 2", 1)])
+def test_leaves_that_a_map_before_left_several_axes(first: str, count: int) -> None:
+    """As compiled: of leaves of two axes XLA makes one sort of indices in both forms, on each target."""
+    code = MAPPED_BEFORE.replace("FIRST", first)
+    assert len(check_text(code.encode(), "m.py", Scope(("permutation-per-leaf",)))) == count

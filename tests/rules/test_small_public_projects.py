@@ -237,6 +237,7 @@ def moved(x, rows):
         ("it.\n\n    For-loop version for testing.\n    ", 0),
         ("it, for tests only.", 0),
         ("it for testing whether it may end.", 1),
+        ("it.\n\n    Returns:\n      out: only used for unit tests\n    ", 1),
         ("it.", 1),
     ],
 )

@@ -299,13 +299,52 @@ def mark(x):
         ("from jax import lax\n", 1),
         ("def total(x):\n    return jax.lax.psum(x, 'i')\n", 1),
         ("import flax.linen as nn\n\nclass Net(nn.Module):\n    width: int\n", 1),
+        ("@partial(jax.custom_jvp, nondiff_argnums=0)\ndef angle(i, x):\n    return jnp.arccos(x[i])\n", 1),
         (ENVIRONMENT, 1),
         ("step = jax.jit(lambda x: mark(x))\n", 1),
     ],
-    ids=["nothing", "another is jitted", "imports lax", "uses lax", "a network", "an environment", "seen to be traced"],
-)
+    ids=["nothing", "another is jitted", "imports lax", "uses lax", "a network", "derivatives", "an environment",
+         "seen to be traced"],
+)  # fmt: skip
 def test_a_function_that_nobody_is_seen_to_trace_is_looked_at_where_its_file_is_written_for_traces(
     around: str, count: int
 ) -> None:
-    code = f"import jax\nimport jax.numpy as jnp\n{around}{MARK}"
+    code = f"import jax\nimport jax.numpy as jnp\nfrom functools import partial\n{around}{MARK}"
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count
+
+
+DIAGONALS = """
+import flax
+import jax
+import jax.numpy as jnp
+
+@flax.struct.dataclass
+class Sparse:
+    offsets: tuple = flax.struct.field(pytree_node=False)
+    diags: jax.Array
+
+{above}
+    out = jnp.zeros_like({diags})
+    for i, offset in enumerate(offsets):
+        out = out.at[i].set(jnp.roll({diags}[-i], offset))
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "diags", "count"),
+    [
+        ("def moved(offsets: tuple[int, ...], diags: jax.Array):", "diags", 1),
+        ("def moved(offsets, diags: jax.Array):\n    scaled = 2.0 * diags", "scaled", 1),
+        ("def moved(offsets, diags: jax.Array | None):\n    diags = jnp.conj(diags)", "diags", 1),
+        ("def moved(offsets, of: Sparse):", "of.diags", 1),
+        ("def moved(offsets, diags):", "diags", 0),
+        ("def moved(offsets, diags):\n    diags = diags.at[0].set(1.0)", "diags", 0),
+        ("def moved(offsets, diags: list[float]):", "jnp.array(diags)", 0),
+        ("def moved(offsets, key: jax.Array):", "jnp.ones((4, 4))", 0),
+        ("def moved(offsets, other: jax.Array):", "jnp.ones(other.shape)", 0),
+    ],
+)
+def test_so_is_what_works_on_an_array_that_is_said_to_be_handed_in(above: str, diags: str, count: int) -> None:
+    code = DIAGONALS.format(above=above, diags=diags)
     assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count

@@ -61,6 +61,10 @@ def depends_on_input(node: cst.BaseExpression, source: Source, depth: int = 6) -
             return True
         if written is None and source.uses(name) and any(use.is_write for use in source.uses(name)):
             return True
+        if isinstance(above, cst.AugAssign) and depth:  # what it was before, and what is added to that
+            if any(depends_on_input(part, source, depth - 1) for part in (above.value, above.target)):
+                return True
+            continue
         if written is not None and depth and (value := source.value(name)) is not None:
             if depends_on_input(value, source, depth - 1):
                 return True
