@@ -21,7 +21,10 @@ def short(text: str) -> str:
 
 def is_array(value: Any) -> bool:
     """True of jax's and numpy's arrays and scalars, and of jax.ShapeDtypeStruct."""
-    return hasattr(value, "shape") and hasattr(value, "dtype") and not inspect.isclass(value)
+    try:
+        return hasattr(value, "shape") and hasattr(value, "dtype") and not inspect.isclass(value)
+    except Exception:  # noqa: BLE001 - a class of the user's that looks names up in a dict, and raises KeyError
+        return False
 
 
 def has_array(value: Any) -> bool:
