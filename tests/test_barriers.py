@@ -1036,3 +1036,19 @@ def test_a_buffer_that_nobody_has_written_to_is_no_custom_call() -> None:
         ),
     )
     assert by_value(module)["w"].cause == "in-place update"
+
+
+def test_places_that_are_joined_to_look_something_up_are_no_concatenate() -> None:
+    """Of an argmax whose result is looked up, jnp.take_along_axis was said to concatenate."""
+    named = 'metadata={op_name="jit(f)/jit(take_along_axis)/gather"}'
+    module = program(
+        "%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%sums",
+        f"%z = f32[128]{{0}} concatenate(%x, %y), dimensions={{0}}, {named}",
+        before=SUM
+        + fused(
+            "sums",
+            "%n = f32[] constant(0)",
+            "%r = f32[64]{0} reduce-window(%sums.p, %n), window={size=3}, to_apply=%sum",
+        ),
+    )
+    assert by_value(module)["y"].cause == "reduction"

@@ -93,6 +93,8 @@ MOVES = frozenset(
         *("scatter", "scatter-add", "select_n", "slice", "sort", "transpose"),
     }
 )
+# For them places to look up, or to write to, are joined: by jnp.take_along_axis, or by a vmap.
+BY_PLACES = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
 _JOINED_BY = ("pad", "dynamic-update-slice")
 # Primitives that call a kernel which somebody wrote for a TPU.
 _KERNELS = ("pallas_call", "tpu_custom_call")
@@ -346,8 +348,11 @@ def _steps(crossing: Crossing, opcodes: frozenset[str]) -> Iterator[hlo.Instruct
 
 
 def _concatenates(step: hlo.Instruction) -> bool:
-    # A TPU pads the parts and takes their maximum, or writes them into a buffer: only the op_name remembers what it was.
-    return step.opcode == "concatenate" or (step.opcode in _JOINED_BY and _primitive(step) in ("concatenate", "stack"))
+    """Whether arrays are joined, and not the places of a look-up alone. A TPU pads parts and takes their maximum, or
+    writes them into a buffer: only the op_name remembers what it was."""
+    if step.opcode == "concatenate":
+        return not _primitive(step).startswith(BY_PLACES)
+    return step.opcode in _JOINED_BY and _primitive(step) in ("concatenate", "stack")
 
 
 def _primitive(step: hlo.Instruction) -> str:
