@@ -173,8 +173,9 @@ def _given(entry: Entry, function: Function, dims: Dims = NO_DIMS, mesh: Any = N
         given = found.found(function, _named(entry, function), dims)
     else:
         on = mesh if entry.axes else None
-        by_name = {name: value_of(argument, on) for name, argument in entry.kwargs}
-        given = tuple(value_of(argument, on) for argument in entry.args), by_name
+        home = module(entry)
+        by_name = {name: value_of(argument, on, home) for name, argument in entry.kwargs}
+        given = tuple(value_of(argument, on, home) for argument in entry.args), by_name
     found.check(function, entry.function, given)
     return given
 
