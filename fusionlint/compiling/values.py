@@ -21,6 +21,11 @@ def short(text: str) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
+def a(noun: str) -> str:
+    """`a Config`, `an Optimizer`."""
+    return f"{'an' if noun[:1] in 'aeiouAEIOU' else 'a'} {noun}"
+
+
 def is_array(value: Any) -> bool:
     """True of jax's and numpy's arrays and scalars, and of jax.ShapeDtypeStruct."""
     try:
