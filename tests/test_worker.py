@@ -553,7 +553,7 @@ def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(t
         "compile it for h100"
     )
     assert said["device"].startswith("here:device is jitted for cpu ")
-    assert "do without, or name --target cpu" in said["shardings"]
+    assert "do without, or say the axes of its mesh, as in --mesh data=4" in said["shardings"]
     assert "it asks jax for the GPU of this machine, as jax.devices('gpu') does: do without" in said["asks"]
 
 

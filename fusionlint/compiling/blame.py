@@ -65,6 +65,7 @@ _ON_SEVERAL = (
 )
 _ASKS_FOR_MESH = r"(?i)non-empty mesh|mesh cannot be empty|context mesh|mesh context|set a mesh via"
 _PMAP_ALONE = "jax.pmap finds one device here"
+_OR_A_MESH = "do without, or say the axes of its mesh, as in --mesh data=4"
 # What is raised -> what to do about it; the first that fits is said.
 _REMEDIES = {
     r"'(tuple|list|dict)' object has no attribute": "a SPEC has plain tuples, lists and dicts: for a class of your own "
@@ -75,9 +76,8 @@ _REMEDIES = {
     _PMAP_ALONE: _ON_SEVERAL,
     _ASKS_FOR_MESH: _ON_SEVERAL,
     r"incompatible devices for jitted computation": "it names devices of this machine, by a mesh, a sharding or pmap: "
-    "do without, or name --target cpu",
-    r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
-    "name --target cpu",
+    + _OR_A_MESH,
+    r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: " + _OR_A_MESH,
     r"`set_mesh` can only be used outside": "name the function that is called inside of the `with`, and set the mesh "
     "at the top of the module",
     r"^DuplicateSpecError": "an axis of the mesh spreads one dimension of an array",
