@@ -14,7 +14,7 @@ from fusionlint.hlo.collectives import mesh_of
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, launched, loops
 from fusionlint.hlo.limits import limits
 from fusionlint.hlo.lines import Lines, lines, lines_of_kernels, written_in
-from fusionlint.hlo.lost import Lost, lost
+from fusionlint.hlo.lost import Lost, lost, with_joins
 from fusionlint.hlo.priority_fusion import gpu_verdicts, right_snapshot
 from fusionlint.hlo.sites import at_their_calls
 from fusionlint.hlo.thunks import Thunk, as_launched, host_launches, loops_as_launched, read_thunks
@@ -157,13 +157,14 @@ def explain(artifacts: Artifacts, rules: Sequence[Rule] = ()) -> Report:
     """
     after = hlo.parse(artifacts.after)
     before = hlo.parse(artifacts.before) if artifacts.before else None  # a dump may lack it
-    after = at_their_calls(after, before) if before else after
+    known = lost(before) if before else Lost()
+    after = with_joins(at_their_calls(after, before), known) if before else after
     after = replace(after, mesh=mesh_of(artifacts.stablehlo, after.devices)) if after.devices > 1 else after
     platform, rates = _platform(artifacts.target)
     speaking = [*_sensors(rules, platform)]
     thunks = _thunks(artifacts)
     every = _kernels(after, thunks, platform, rates)
-    found = barriers(after, _verdicts(artifacts, after), lost(before) if before else Lost())
+    found = barriers(after, _verdicts(artifacts, after), known)
     by_name = {kernel.name: kernel for kernel in every}
     prices = (price(barrier, by_name[barrier.writer], rates) if rates else None for barrier in found)
     said = lines(before or after)

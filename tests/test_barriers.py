@@ -1011,3 +1011,44 @@ def test_what_its_reader_copies_is_shown_where_it_was_made_not_where_what_it_is_
     lines = (f"%s = f32[64]{{0}} sine(%x), {at % 3}", f"%y = f32[64]{{0}} cosine(%s), {at % 4}")
     found = by_value(program(*lines, f"%z = f32[64]{{0}} {reader}"))["y"]
     assert (found.cause, found.detail, found.stack[0].line) == ("copy", "made by the reader", 4)
+
+
+def test_what_a_scatter_keeps_apart_as_xla_says_has_no_unknown_cause() -> None:
+    """A broadcast of zeros is written twice: for a scatter, and for a reader that does not scatter."""
+    module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
+    verdict = Verdict("y", "z", "do not fuse into the in-place operand of scatter")
+    assert by_value(module, {"y": verdict})["y"].cause == "scatter"
+
+
+def test_a_buffer_that_nobody_has_written_to_is_no_custom_call() -> None:
+    lines = "%u = f32[1]{0} constant({1})", "%i = s32[] constant(3)"
+    module = program(
+        *lines,
+        '%b = f32[64]{0} custom-call(), custom_call_target="AllocateBuffer"',
+        "%w = f32[64]{0} fusion(%b), kind=kLoop, calls=%f",
+        "%z = f32[64]{0} cosine(%w)",
+        before=fused(
+            "f",
+            '%c = f32[64]{0} custom-call(), custom_call_target="AllocateBuffer"',
+            "%one = f32[1]{0} constant({1})",
+            "%at = s32[] constant(3)",
+            "%d = f32[64]{0} dynamic-update-slice(%c, %one, %at)",
+        ),
+    )
+    assert by_value(module)["w"].cause == "in-place update"
+
+
+def test_places_that_are_joined_to_look_something_up_are_no_concatenate() -> None:
+    """Of an argmax whose result is looked up, jnp.take_along_axis was said to concatenate."""
+    named = 'metadata={op_name="jit(f)/jit(take_along_axis)/gather"}'
+    module = program(
+        "%y = f32[64]{0} fusion(%x), kind=kLoop, calls=%sums",
+        f"%z = f32[128]{{0}} concatenate(%x, %y), dimensions={{0}}, {named}",
+        before=SUM
+        + fused(
+            "sums",
+            "%n = f32[] constant(0)",
+            "%r = f32[64]{0} reduce-window(%sums.p, %n), window={size=3}, to_apply=%sum",
+        ),
+    )
+    assert by_value(module)["y"].cause == "reduction"

@@ -12,7 +12,7 @@ import pytest
 
 from fusionlint.compiling.entry import EntryError
 from fusionlint.compiling.sizes import parse_dims
-from fusionlint.compiling.values import show
+from fusionlint.compiling.values import is_array, show, value_of_text
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("jaxtyping")
@@ -254,3 +254,25 @@ def test_examples_that_do_not_fit_are_one_line() -> None:
     of_two.example_args = ("f32[3", 3)
     with pytest.raises(EntryError, match="cannot read the SPEC at column"):
         said(of_two)
+
+
+class ByName:
+    """Looks its names up, and says so where there is none, as the state of a library of evolution does."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+def test_a_class_that_raises_something_else_for_a_name_it_has_not_is_no_array() -> None:
+    """`no verdict: this jax or jaxlib is not known here: KeyError: 'shape'` was said of a whole compilation."""
+    assert is_array(ByName()) is False
+    assert is_array(jnp.ones(3)) is True
+
+
+def test_a_text_that_is_no_shape_is_a_text_and_no_name() -> None:
+    """What fusionlint.explain() is given has values of its own."""
+    assert [value_of_text(text) for text in ("adam", "jnp.bfloat16", "__class__")] == [
+        "adam",
+        "jnp.bfloat16",
+        "__class__",
+    ]

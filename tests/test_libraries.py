@@ -154,6 +154,19 @@ def model() -> Any:
     return equinox.nn.MLP(8, 8, 8, 2, key=jax.random.key(0))
 
 
+class Doubled(equinox.Module):
+    weights: Any
+
+    def step(self, x: Any) -> Any:
+        return jnp.tanh(self.weights @ x)
+
+
+def test_a_method_of_a_module_that_holds_arrays_is_explained_though_jax_jit_cannot_hash_it() -> None:
+    """It was `unhashable type: 'jaxlib._jax.ArrayImpl'`: what users of such modules jit is filter_jit's."""
+    report = fusionlint.explain(Doubled(jnp.ones((4, 4))).step, "f32[4]", target="cpu")
+    assert report.launches >= 1
+
+
 class Owner(equinox.Module):
     model: Any
 

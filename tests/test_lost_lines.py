@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import compilers
 import pytest
 
@@ -125,3 +127,25 @@ def test_a_mapped_product_is_shown_where_it_is_written_not_where_its_axes_are_tu
     assert lines <= {written}
     gradients = {barrier.of_gradient for barrier in barriers if "dot" in (barrier.cause, barrier.detail)}
     assert gradients <= ({True, False} if name == "slopes" else {False})
+
+
+STACKS = """
+import jax.numpy as jnp
+
+def rows(a, b):
+    found = [b[:, 0]]
+    for i in range(1, 6):
+        before = jnp.stack(found, axis=1)  # joined
+        found.append(b[:, i] - jnp.sum(a[:, i, :i, None] * before, axis=1))
+    return jnp.stack(found, axis=1)  # at the end
+"""
+
+
+def test_what_a_tpu_joins_by_writing_part_after_part_is_a_concatenate_at_the_line_of_the_join(tmp_path: Path) -> None:
+    """It was an in-place update that nobody wrote, at the lines of the parts, and a custom call `AllocateBuffer`."""
+    call = "rows(f32[8,16,16], f32[8,16,32])"
+    (report,) = compilers.explained(compilers.written(STACKS, [call], tmp_path), "v5e").values()
+    barriers = [one.barrier for one in report.barriers if one.barrier.cause != "copy"]
+    lines = STACKS.splitlines()
+    shown = {lines[barrier.stack[0].line - 1].partition("# ")[2] for barrier in barriers}
+    assert ({barrier.cause for barrier in barriers}, shown) == ({"concatenate"}, {"joined", "at the end"})

@@ -21,7 +21,7 @@ from fusionlint.compiling.executing import compile_all
 from fusionlint.compiling.targets import get, missing
 from fusionlint.explained import Report, explain
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 
 ROOT = Path(__file__).parents[1]
 SPREAD = ROOT / "tests" / "data" / "spread.py"
@@ -343,3 +343,57 @@ def test_of_a_conditionals_branches_one_sends(tmp_path: Path) -> None:
     (sends,) = (line for line in str(report).splitlines() if line.startswith("collectives: "))
     told = sum(int(part.split()[0]) for part in sends.removeprefix("collectives: ").split(", "))
     assert told == len(kernels) / 2
+
+
+ASKS = """
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+
+
+def silent(x):
+    if jax.sharding.get_abstract_mesh().empty:
+        return jnp.sin(x)
+    return jnp.sin(x).sum()
+
+
+def meant(x):
+    return jax.lax.with_sharding_constraint(jnp.sin(x), P("data"))
+
+
+def mapped(x):
+    return jax.shard_map(lambda y: jax.lax.psum(y, "data"), in_specs=P("data"), out_specs=P())(x)
+
+
+each = jax.pmap(lambda x: jax.lax.pmean(x, "i"), axis_name="i")
+"""
+
+
+@pytest.fixture(scope="module")
+def asks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not hasattr(jax.sharding, "get_abstract_mesh") or not hasattr(jax, "shard_map"):
+        pytest.skip("this jax has no mesh around")
+    path = tmp_path_factory.mktemp("asks") / "asks.py"
+    path.write_text(ASKS)
+    return path
+
+
+def test_code_that_looks_whether_a_mesh_is_around_finds_it(asks: Path) -> None:
+    """Code that goes another way without a mesh raises nothing, and was explained as if there were none."""
+    silent, mapped = reports("cpu", "silent(f32[64@data,8])", "mapped(f32[64@data,8])", axes={"data": 4}, file=asks)
+    assert [[kernel.opcodes for kernel in one.kernels if kernel.kind == "collective"] for one in (silent, mapped)] == [
+        [("all-reduce",)],
+        [("all-reduce",)],
+    ]
+
+
+def test_code_that_cannot_do_without_a_mesh_is_told_how_to_say_one(asks: Path) -> None:
+    calls = ("meant(f32[8,4])", "mapped(f32[8,4])", "each(f32[4,8])")
+    for failed in compile_all([(Job(parse_spec(f"{asks}:{call}")), get("cpu")) for call in calls]):
+        assert "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4" in str(failed)
+
+
+def test_of_a_shape_that_does_not_divide_the_sizes_are_said(asks: Path) -> None:
+    """The line ended with a colon."""
+    (failed,) = compile_all([(Job(parse_spec(f"{asks}:mapped(f32[63,4])"), mesh={"data": 4}), get("cpu"))])
+    assert "4 does not evenly divide 63" in str(failed)

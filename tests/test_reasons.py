@@ -25,6 +25,7 @@ SEEN = [
     "Unsupported opcode dynamic-update-slice",
     "Unsupported opcode reduce-window",
     "Unsupported instruction opcode reverse",
+    "Unsupported input data type: Not allowed",
     "Fusion can not be tiled with SymbolicTileAnalysis: No valid tilings found.",
     "No users to fuse",
     "unrecognized inplace update non-elementwise output pair",

@@ -553,7 +553,7 @@ def test_who_is_jitted_for_one_platform_is_not_said_to_be_compiled_for_another(t
         "compile it for h100"
     )
     assert said["device"].startswith("here:device is jitted for cpu ")
-    assert "do without, or name --target cpu" in said["shardings"]
+    assert "do without, or say the axes of its mesh, as in --mesh data=4" in said["shardings"]
     assert "it asks jax for the GPU of this machine, as jax.devices('gpu') does: do without" in said["asks"]
 
 
@@ -633,3 +633,48 @@ def test_what_fails_for_one_target_names_it(kind: str, said: str) -> None:
         blaming(kind, parse_spec("m:f()"), target="h100"),
     ):
         raise ValueError("no kernel")
+
+
+NAMES = """
+import enum
+
+import jax
+import jax.numpy as jnp
+
+
+class Mode(enum.Enum):
+    TWICE = 2
+
+
+class Settings:
+    def __init__(self, act):
+        self.act = act
+
+
+settings = Settings(jnp.tanh)
+weights = jnp.ones((8, 4))
+
+
+def apply(x, settings, mode, dtype=jnp.float32):
+    return settings.act(x.astype(dtype)) * mode.value
+
+
+def product(weights, x):
+    return weights @ x
+"""
+
+
+@pytest.mark.any_jax
+def test_a_name_in_a_spec_is_what_the_module_has(tmp_path: Path) -> None:
+    """What is no literal, a configuration or a type, had to stand beside the function as its example_args."""
+    (tmp_path / "names.py").write_text(NAMES)
+    calls = ("apply(f32[8], settings, Mode.TWICE, dtype=jnp.bfloat16)", "product(weights, f32[4])")
+    calls += ("apply(f32[8], setings, Mode.TWICE)", "apply(f32[8], adam, Mode.THRICE)")
+    found = compile_many([parse_spec(f"{tmp_path / 'names.py'}:{call}") for call in calls], get("cpu"))
+    named, product, near, absent = found
+    assert isinstance(named, Artifacts)
+    assert "bf16[8]" in named.after
+    assert isinstance(product, Artifacts)
+    assert product.parameters == ("weights", "x")  # an array is an input
+    assert "`setings` in the SPEC: names has no setings; did you mean settings?" in str(near)
+    assert '`adam` in the SPEC: names has no adam; write "adam" for a string, f32[8,128] for an array' in str(absent)

@@ -93,10 +93,20 @@ def _traced_by_jax(function: Function, arguments: Arguments) -> Any:
         function = libraries.filtered(function)
     if not has_array(arguments):
         return jax.jit(_bind(function, arguments)).trace()
-    if all(is_array(leaf) for leaf in jax.tree.leaves(arguments, is_leaf=_is_none)) and hasattr(function, "__name__"):
+    only_arrays = all(is_array(leaf) for leaf in jax.tree.leaves(arguments, is_leaf=_is_none))
+    if only_arrays and hasattr(function, "__name__") and _is_hashable(function):
         return jax.jit(function, **options).trace(*args, **kwargs)
     args, kwargs = _inputs(arguments)
     return jax.jit(_bind(function, arguments), **options).trace(*args, **kwargs)
+
+
+def _is_hashable(function: Function) -> bool:
+    """As what jax.jit is given has to be: a bound method of equinox, of a module that holds arrays, is not."""
+    try:
+        hash(function)
+    except TypeError:
+        return False
+    return True
 
 
 def _jitted(function: Function) -> Any:
@@ -163,8 +173,9 @@ def _given(entry: Entry, function: Function, dims: Dims = NO_DIMS, mesh: Any = N
         given = found.found(function, _named(entry, function), dims)
     else:
         on = mesh if entry.axes else None
-        by_name = {name: value_of(argument, on) for name, argument in entry.kwargs}
-        given = tuple(value_of(argument, on) for argument in entry.args), by_name
+        home = module(entry)
+        by_name = {name: value_of(argument, on, home) for name, argument in entry.kwargs}
+        given = tuple(value_of(argument, on, home) for argument in entry.args), by_name
     found.check(function, entry.function, given)
     return given
 

@@ -63,16 +63,21 @@ _ON_SEVERAL = (
     "it runs on several devices at once: say the axes of its mesh, as in --mesh data=4, and in the SPEC which arrays "
     "are spread over them, as in f32[8@data,128]"
 )
+_ASKS_FOR_MESH = r"(?i)non-empty mesh|mesh cannot be empty|context mesh|mesh context|set a mesh via"
+_PMAP_ALONE = "jax.pmap finds one device here"
+_OR_A_MESH = "do without, or say the axes of its mesh, as in --mesh data=4"
 # What is raised -> what to do about it; the first that fits is said.
 _REMEDIES = {
     r"'(tuple|list|dict)' object has no attribute": "a SPEC has plain tuples, lists and dicts: for a class of your own "
     "put `example_args` beside the function",
     r"incompatible devices for jitted computation.* device ids \[\d+, ": _ON_SEVERAL,
     r"Number of devices \d+ must (?:be >=|equal) the product": _ON_SEVERAL,
+    r"requires \d+ logical devices, but only 1 ": _ON_SEVERAL,  # pmap's until jax 0.8
+    _PMAP_ALONE: _ON_SEVERAL,
+    _ASKS_FOR_MESH: _ON_SEVERAL,
     r"incompatible devices for jitted computation": "it names devices of this machine, by a mesh, a sharding or pmap: "
-    "do without, or name --target cpu",
-    r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: do without, or "
-    "name --target cpu",
+    + _OR_A_MESH,
+    r"^ValueError: Memory kinds passed to jax.jit": "its in_shardings name devices of this machine: " + _OR_A_MESH,
     r"`set_mesh` can only be used outside": "name the function that is called inside of the `with`, and set the mesh "
     "at the top of the module",
     r"^DuplicateSpecError": "an axis of the mesh spreads one dimension of an array",
@@ -112,14 +117,21 @@ def _raised(error: BaseException, kind: str) -> tuple[str, str]:
     """Its first line and those which that announces, and what to do, where that is known."""
     words = error.msg if isinstance(error, SyntaxError) else str(error)  # whose text names the file again
     said = _first_words([line.strip() for line in words.splitlines() if line.strip()])
-    raised = _meaning(said, kind) or f"{type(error).__name__}{': ' if said else ''}{said}"
+    raised = _meaning(error, said, kind) or f"{type(error).__name__}{': ' if said else ''}{said}"
     remedies = {**_REMEDIES, **(_AT_IMPORT if kind == "import" else {})}
     remedy = next((f"; {remedy}" for pattern, remedy in remedies.items() if re.search(pattern, raised)), "")
     return raised.rstrip(".") if remedy else raised, remedy
 
 
-def _meaning(said: str, kind: str) -> str:
-    """What jax means where it has no backend of that name; "" where it says something else."""
+def asks_for_mesh(error: BaseException) -> bool:
+    """Whether jax says that there is no mesh around."""
+    return re.search(_ASKS_FOR_MESH, str(error)) is not None
+
+
+def _meaning(error: BaseException, said: str, kind: str) -> str:
+    """What jax means where it has no backend of that name, or too few devices; "" where it says something else."""
+    if "axis to squeeze" in said and any(f.filename.endswith("pmap.py") for f in _frames(error)):
+        return _PMAP_ALONE
     found = _NOT_HERE.search(said)
     if found is None:
         return ""
@@ -128,7 +140,7 @@ def _meaning(said: str, kind: str) -> str:
     return f"it asks jax for the {found[1].upper()} of this machine, as jax.devices({found[1]!r}) does: do without"
 
 
-def _first_words(lines: list[str], most: int = 200) -> str:
+def _first_words(lines: list[str], most: int = 500) -> str:
     said = "".join(lines[:1])
     for line in lines[1:] if said.endswith(":") else ():
         if len(said) + len(line) >= most:
@@ -141,11 +153,13 @@ def where(error: BaseException) -> str:
     """path:line of the user's own innermost frame; a library's only where the user has none; "" where none is."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{error.filename}:{error.lineno}"
-    frames = [
-        (f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__) if not _is_machinery(f.filename)
-    ]
+    frames = [(f.filename, f.lineno) for f in _frames(error) if not _is_machinery(f.filename)]
     own = [frame for frame in frames if "site-packages" not in frame[0]] or frames
     return f"{own[-1][0]}:{own[-1][1]}" if own else ""
+
+
+def _frames(error: BaseException) -> traceback.StackSummary:
+    return traceback.extract_tb(error.__traceback__)
 
 
 def _is_machinery(path: str) -> bool:

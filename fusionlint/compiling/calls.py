@@ -14,7 +14,7 @@ from typing import Any
 from fusionlint.compiling import arguments, libraries
 from fusionlint.compiling.entry import array_text
 from fusionlint.compiling.given import Given, given, transformed
-from fusionlint.compiling.values import WIDEST, is_array, short
+from fusionlint.compiling.values import WIDEST, a, is_array, short
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None))
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -111,7 +111,7 @@ def text_of(value: Any) -> str:
         text = f"{value.dtype}{list(value.shape)}"
     else:
         name = getattr(value, "__qualname__", None)
-        text = str(name) if isinstance(name, str) else f"a {type(value).__qualname__}"
+        text = str(name) if isinstance(name, str) else a(type(value).__qualname__)
     return short(text)
 
 

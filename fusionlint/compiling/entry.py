@@ -60,15 +60,22 @@ class Static:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What the function's module has under a name, dotted or not: `config`, `jnp.bfloat16`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
-    """A pytree of arguments, at least one of them an array; `names` are the keys of a dict."""
+    """A pytree of arguments, at least one of them no literal; `names` are the keys of a dict."""
 
     kind: Literal["tuple", "list", "dict"]
     parts: tuple[Argument, ...]
     names: tuple[str | int, ...] = ()
 
 
-Argument: TypeAlias = Array | Key | Static | Group
+Argument: TypeAlias = Array | Key | Static | Named | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ _MOST_ELEMENTS = 2**59  # of 16 bytes each, whose number XLA keeps in 64 bits
 _SPEC = re.compile(
     r"\s*(?P<module>.*?\.py|[^\W\d][\w.]*):(?P<function>[^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*(?P<rest>\(.*)?", re.S
 )
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 # `f32[]` is no Python: the same number of characters that is, so that positions stay true.
 _EMPTY = re.compile(r"(?<=\w)\[(\s*)\]")
 
@@ -235,8 +243,8 @@ class _Reader:
                 return self.group("dict", parts, self.names(keys, node))
             case ast.Name(id=name) if name in DTYPES:
                 raise self.refused(node, f"`{name}` needs a shape: {name}[8,128], or {name}[] for a scalar")
-            case ast.Name(id=name):
-                raise self.refused(node, f'`{name}` is no value: write "{name}" for a string, f32[8,128] for an array')
+            case ast.Name() | ast.Attribute() if _NAME.fullmatch(written := ast.unparse(node)):
+                return Named(written)
         return Static(self.literal(node))
 
     def array(self, node: ast.expr, name: str, shape: tuple[int, ...], spread: Spread) -> Array | Key:
@@ -301,7 +309,7 @@ class _Reader:
         try:
             return ast.literal_eval(written)
         except (ValueError, SyntaxError):
-            why = f'`{written}` is neither an array (f32[8,128]), `key`, nor a literal (3, "adam", None)'
+            why = f'`{written}` is neither an array (f32[8,128]), `key`, a literal (3, "adam", None), nor a name'
             raise self.refused(node, why) from None
 
     def refused(self, node: ast.expr, why: str) -> EntryError:

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from fusionlint.compiling.entry import AbsentError, Entry, EntryError
+from fusionlint.compiling.values import a
 
 Function = Callable[..., Any]
 
@@ -180,5 +181,4 @@ def _methods(value: Any) -> str:
 
 
 def _a(value: Any) -> str:
-    kind = "class" if inspect.isclass(value) else type(value).__name__
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return a("class" if inspect.isclass(value) else type(value).__name__)

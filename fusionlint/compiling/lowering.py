@@ -23,7 +23,7 @@ from fusionlint.compiling.found import check, found, named_as
 from fusionlint.compiling.hooks import frames_of, has_x64, sharding_text
 from fusionlint.compiling.origins import module_line
 from fusionlint.compiling.sizes import NO_DIMS, Dims
-from fusionlint.compiling.values import has_array, is_array, value_of_text
+from fusionlint.compiling.values import a, has_array, is_array, value_of_text
 from fusionlint.recording import Argument, Compilation, Place, RecordedFunction
 
 _ROOT = re.compile(r"[\[.]")
@@ -96,7 +96,7 @@ def _traced(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], platf
     stages = tuple(getattr(jax.stages, name) for name in ("Traced", "Lowered") if hasattr(jax.stages, name))
     if isinstance(function, stages):
         if args or kwargs or dims:
-            raise EntryError(f"a {type(function).__name__} has its arguments: give none")
+            raise EntryError(f"{a(type(function).__name__)} has its arguments: give none")
         return _Traced(function)
     if not args and not kwargs:
         named = named_as(function)

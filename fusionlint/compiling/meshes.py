@@ -15,6 +15,7 @@ from typing import Any
 
 from fusionlint.compiling import arguments, programs
 from fusionlint.compiling.artifacts import Job
+from fusionlint.compiling.blame import asks_for_mesh
 from fusionlint.compiling.devices import devices
 from fusionlint.compiling.elsewhere import bytecode
 from fusionlint.compiling.entry import EntryError
@@ -51,20 +52,33 @@ def mesh_of(axes: Axes, module: ModuleType) -> Any:
 
 
 def traced(function: Any, given: Arguments, mesh: Any) -> Any:
-    """The jax.stages.Traced of `function`, as if `mesh` were set around it where it asks for one that is."""
+    """The jax.stages.Traced of `function` with `mesh` set around it, as code that asks for one expects; without where
+    the code has a mesh of its own, which jax does not mix with another, or where nothing comes of it."""
     import jax
 
+    around = jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh
+    raised: Exception | None = None
+    try:
+        with around:
+            found = arguments.traced(function, given)
+        if _is_spread(given) or _SPREADS.search(str(found.jaxpr)):
+            return found
+    except Exception as error:  # noqa: BLE001 - whatever the code raises is told below, unless it goes well there
+        raised = error
     try:
         return arguments.traced(function, given)
-    except (RuntimeError, ValueError) as error:
-        if not _ASKS.search(str(error)):
-            raise
-    with jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh:
-        return arguments.traced(function, given)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise raised if raised and asks_for_mesh(error) else error from None
 
 
-# How jax says that there is no mesh around.
-_ASKS = re.compile(r"non-empty mesh|mesh cannot be empty|context mesh")
+def _is_spread(given: Arguments) -> bool:
+    import jax
+
+    return any(arguments.spread_by(one) is not None for one in jax.tree.leaves(given))
+
+
+# The primitives by which code spreads arrays itself.
+_SPREADS = re.compile(r"\b(sharding_constraint|shard_map|reshard|mesh_cast)\b")
 
 
 def lowered(traced: Any, target: Target, name: str) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Spread, Static, parse_argument
+from fusionlint.compiling.entry import Argument, Array, EntryError, Group, Key, Named, Spread, Static, parse_argument
 
 WIDEST = 60  # characters of a value, said to people
 _SHAPED = re.compile(r"\s*~?\w+\[[^\]]*\]?\s*")  # what means an array, and is a mistake where it is none
@@ -19,9 +21,17 @@ def short(text: str) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
+def a(noun: str) -> str:
+    """`a Config`, `an Optimizer`."""
+    return f"{'an' if noun[:1] in 'aeiouAEIOU' else 'a'} {noun}"
+
+
 def is_array(value: Any) -> bool:
     """True of jax's and numpy's arrays and scalars, and of jax.ShapeDtypeStruct."""
-    return hasattr(value, "shape") and hasattr(value, "dtype") and not inspect.isclass(value)
+    try:
+        return hasattr(value, "shape") and hasattr(value, "dtype") and not inspect.isclass(value)
+    except Exception:  # noqa: BLE001 - a class of the user's that looks names up in a dict, and raises KeyError
+        return False
 
 
 def has_array(value: Any) -> bool:
@@ -31,18 +41,39 @@ def has_array(value: Any) -> bool:
     return any(map(is_array, jax.tree.leaves(value)))
 
 
-def value_of(argument: Argument, mesh: Any = None) -> Any:
+def value_of(argument: Argument, mesh: Any = None, module: ModuleType | None = None) -> Any:
     """What a SPEC's argument stands for, with a jax.ShapeDtypeStruct for every array, placed on `mesh` as the SPEC says
-    where there is one. Raises EntryError."""
+    where there is one, and for a name what `module` has under it. Raises EntryError."""
     match argument:
         case Static(value=value):
             return value
+        case Named(name=name):
+            return _named(name, module)
         case Group(kind="dict", parts=parts, names=names):
-            return dict(zip(names, (value_of(part, mesh) for part in parts), strict=True))
+            return dict(zip(names, (value_of(part, mesh, module) for part in parts), strict=True))
         case Group(kind=kind, parts=parts):
-            values = [value_of(part, mesh) for part in parts]
+            values = [value_of(part, mesh, module) for part in parts]
             return tuple(values) if kind == "tuple" else values
     return _struct(argument, mesh)
+
+
+def _named(name: str, module: ModuleType | None) -> Any:
+    if module is None:
+        raise EntryError(f"`{name}` is a name in a SPEC alone: give the value itself")
+    value: Any = module
+    for part in name.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            raise EntryError(_not_there(name, part, value)) from None
+    return value
+
+
+def _not_there(name: str, part: str, owner: Any) -> str:
+    near = difflib.get_close_matches(part, [one for one in dir(owner) if not one.startswith("__")], n=1)
+    hint = f"did you mean {near[0]}?" if near else f'write "{name}" for a string, f32[8,128] for an array'
+    where = getattr(owner, "__name__", type(owner).__name__)
+    return f"`{name}` in the SPEC: {where} has no {part}; {hint}"
 
 
 def value_of_text(text: str) -> Any:

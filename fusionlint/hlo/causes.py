@@ -15,7 +15,7 @@ from typing import Literal
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.cost import result_shape
-from fusionlint.hlo.kernels import is_library_call, target
+from fusionlint.hlo.kernels import FREE_TARGETS, is_library_call, target
 from fusionlint.hlo.verdicts import Verdict
 
 Cause = Literal[
@@ -93,6 +93,9 @@ MOVES = frozenset(
         *("scatter", "scatter-add", "select_n", "slice", "sort", "transpose"),
     }
 )
+# For them places to look up, or to write to, are joined: by jnp.take_along_axis, or by a vmap.
+BY_PLACES = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
+_JOINED_BY = ("pad", "dynamic-update-slice")
 # Primitives that call a kernel which somebody wrote for a TPU.
 _KERNELS = ("pallas_call", "tpu_custom_call")
 # jax.random's own functions, as they stand in an op_name: jit(_uniform), threefry2x32, random_bits, ...
@@ -133,7 +136,7 @@ def _collective(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     for step in (*crossing.made, *crossing.used):
-        if step.opcode == "custom-call" and not is_library_call(step):
+        if step.opcode == "custom-call" and not is_library_call(step) and target(step) not in FREE_TARGETS:
             return f"XLA's own for {_primitive(step)}" if _is_of_xla(step) else target(step), step
     return None
 
@@ -201,11 +204,12 @@ def _scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _in_place_update(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    """Not the outputs that a scan stacks: a loop writes them this way whatever the user does."""
+    """Not the outputs that a scan stacks: a loop writes them this way whatever the user does. Nor the parts of what is
+    joined."""
     if crossing.left:
         return None
     steps = _steps(crossing, frozenset({"dynamic-update-slice"}))
-    return next((("", step) for step in steps if not STACKS.search(step.op_name)), None)
+    return next((("", step) for step in steps if not (STACKS.search(step.op_name) or _concatenates(step))), None)
 
 
 def _concatenate(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -289,6 +293,12 @@ def _copied(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return _TO_HOST if to_host else "made by the reader", crossing.made[0]
 
 
+def _beside_scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    """As XLA says, of a writer that also makes what a scatter writes to, or of what one makes."""
+    said = crossing.verdict.reason.lower() if crossing.verdict else ""
+    return ("", crossing.made[0]) if "scatter" in said else None
+
+
 def _cut(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     """A slice that is copied out, as of what a scan goes over; numbers beside it say where it begins."""
     cuts = [step for step in crossing.made if step.opcode in SLICES]
@@ -322,6 +332,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("copy", _copied),  # the readers only copy, as it is or into another layout
     ("several readers", _several_readers),  # XLA would have to repeat the work for each
     ("copy", _cut),  # the writer only cuts a slice out
+    ("scatter", _beside_scatter),  # XLA names one, and nothing else stands in the way
     ("cost model", _not_profitable),  # XLA says so, and nothing else stands in the way
 )
 
@@ -337,8 +348,11 @@ def _steps(crossing: Crossing, opcodes: frozenset[str]) -> Iterator[hlo.Instruct
 
 
 def _concatenates(step: hlo.Instruction) -> bool:
-    # A TPU pads the pieces and takes their maximum: only the op_name remembers what it was.
-    return step.opcode == "concatenate" or (step.opcode == "pad" and _primitive(step) in ("concatenate", "stack"))
+    """Whether arrays are joined, and not the places of a look-up alone. A TPU pads parts and takes their maximum, or
+    writes them into a buffer: only the op_name remembers what it was."""
+    if step.opcode == "concatenate":
+        return not _primitive(step).startswith(BY_PLACES)
+    return step.opcode in _JOINED_BY and _primitive(step) in ("concatenate", "stack")
 
 
 def _primitive(step: hlo.Instruction) -> str:

@@ -59,7 +59,7 @@ _FREE = {
     *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency", "domain"),
     *("opt-barrier", "optimization-barrier", "partition-id", "replica-id", "get-dimension-size"),
 }
-_FREE_TARGETS = {"AllocateBuffer", "ConcatBitcast"}
+FREE_TARGETS = {"AllocateBuffer", "ConcatBitcast"}
 _CONTROL = {"while", "conditional", "call"}
 _COPIES = {"copy", "copy-start", "slice-start"}
 _LIBRARY = {"dot", "ragged-dot", "scaled-dot", "convolution", "fft", "sort", "topk", "cholesky", "triangular-solve"}
@@ -167,7 +167,7 @@ def _is_work(module: hlo.Module, item: hlo.Instruction) -> bool:
     if wrapped is not None:
         return wrapped.opcode not in _CONTROL
     if item.opcode == "custom-call":
-        return target(item) not in _FREE_TARGETS
+        return target(item) not in FREE_TARGETS
     return not (item.opcode in _FREE or item.opcode in _CONTROL or item.opcode.endswith(("-done", "-update")))
 
 

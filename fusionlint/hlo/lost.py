@@ -6,6 +6,9 @@ which is known, or an argument of the program.
 
 What is made with an operation of its own, as a scatter is, calls it by a name that XLA keeps.
 
+A TPU's compiler joins small arrays by writing one after the other into a buffer, with no name and no line: where all
+joins of that shape stand at one line, it is theirs.
+
 A product whose axes are ordered anew, as jax.vmap has it, becomes a product at the line where they were: the program
 before has both.
 """
@@ -15,12 +18,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeAlias
 
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.frames import Stack, folded
+from fusionlint.hlo.kernels import target
 
 # Arithmetic and moves are made by every rewrite; these are of the kind that was written.
 _KINDS = frozenset(
@@ -35,6 +39,7 @@ _CLONED = re.compile(r"(\.clone(\.\d+)?)+$")
 PRODUCTS = frozenset(("dot", "convolution"))
 _MANY = 1000  # ways to call a function: the lines of more are not looked for
 
+_Shape: TypeAlias = tuple[str, tuple[int, ...]]
 # What work takes: what was made at that line, or the argument of that number.
 Taken: TypeAlias = Stack | int
 
@@ -51,11 +56,12 @@ class _Site:
 @dataclass(frozen=True, slots=True)
 class Lost:
     """The sites of work by its opcode, and by the name of the operation that it is made with; those of products by the
-    line where the axes of their results are ordered anew."""
+    line where the axes of their results are ordered anew; those of joins, each with its op_name, by their shape."""
 
     sites: Mapping[str, Sequence[_Site]] = field(default_factory=dict)
     named: Mapping[str, Collection[Stack]] = field(default_factory=dict)
     products: Mapping[Stack, Collection[Stack]] = field(default_factory=dict)
+    joins: Mapping[_Shape, Mapping[Stack, str]] = field(default_factory=dict)
 
     def stack(self, opcodes: Iterable[str], by: str, fed: Collection[Taken]) -> Stack:
         """Where the first of `opcodes` that is of a kind was written, which is made with the operation `by` ("" where
@@ -87,6 +93,30 @@ class Lost:
         return _only(self.products.get(turned, ()))
 
 
+def with_joins(after: hlo.Module, known: Lost) -> hlo.Module:
+    """The optimized module with the name and the line of a join on each write by which it is made."""
+    calls = after.every("custom-call")
+    buffers = {_shape(item) for item in calls if target(item) == "AllocateBuffer"} & known.joins.keys()
+    if not buffers:
+        return after
+
+    def named(item: hlo.Instruction) -> hlo.Instruction:
+        if item.opcode != "dynamic-update-slice" or item.op_name or _shape(item) not in buffers:
+            return item
+        sites = known.joins[_shape(item)]
+        return replace(item, op_name=next(iter(sites.values())), stack=_only(sites) or item.stack)
+
+    parts = {
+        name: replace(part, instructions={key: named(item) for key, item in part.instructions.items()})
+        for name, part in after.computations.items()
+    }
+    return replace(after, computations=parts)
+
+
+def _shape(item: hlo.Instruction) -> _Shape:
+    return item.shape.dtype, item.shape.dims
+
+
 def _only(every: Collection[Stack]) -> Stack:
     return next(iter(every)) if len(every) == 1 else ()
 
@@ -104,6 +134,7 @@ def lost(before: hlo.Module) -> Lost:
     found: defaultdict[str, list[_Site]] = defaultdict(list)
     named: defaultdict[str, set[Stack]] = defaultdict(set)
     products: defaultdict[Stack, set[Stack]] = defaultdict(set)
+    joins: defaultdict[_Shape, dict[Stack, str]] = defaultdict(dict)
     for name, part in before.computations.items():
         for step in part.instructions.values():
             if step.opcode in _KINDS or step.opcode == "transpose":
@@ -111,12 +142,15 @@ def lost(before: hlo.Module) -> Lost:
                 found[step.opcode].extend(sites)
                 if step.opcode in _MADE_WITH:
                     named[step.called[0]].update(site.stack for site in sites)
+            if step.opcode == "concatenate":
+                every = islice(_sites(before, name, step.stack, (), ""), _MANY)
+                joins[_shape(step)].update((site.stack, step.op_name) for site in every)
             of = part.instructions[step.operands[0]] if step.opcode == "transpose" else None
             if of and of.opcode in PRODUCTS and of.stack != step.stack:
                 both = (_sites(before, name, each.stack, (), "") for each in (step, of))
                 for turned, written in islice(zip(*both, strict=True), _MANY):
                     products[turned.stack].add(written.stack)
-    return Lost(found, named, products)
+    return Lost(found, named, products, joins)
 
 
 def _sites(before: hlo.Module, name: str, stack: Stack, operands: Sequence[str], by: str) -> Iterator[_Site]:

@@ -89,6 +89,10 @@ REASONS: tuple[Reason, ...] = (
     Reason("unsupported opcode scatter", "a scatter is finished before anything reads it"),
     Reason("unsupported opcode", _NOT_IN_TRITON),
     Reason("unsupported instruction opcode", _NOT_IN_TRITON),
+    Reason(
+        "put data type",
+        "one side is a kernel that Triton compiles, and it takes no unsigned integers, as random bits are",
+    ),
     Reason("only high padding", "the array is padded in front, which a kernel that Triton compiles cannot do"),
     Reason("can not be tiled", "fused, the kernel could not be cut into the tiles that Triton needs"),
     Reason(

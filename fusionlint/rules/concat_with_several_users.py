@@ -48,8 +48,9 @@ def joined_for_several(node: cst.Call, source: Source) -> Iterator[Finding]:
 
 @rule.barrier
 def joined_for_several_kernels(barrier: Barrier, module: hlo.Module) -> str | None:
-    """A concatenate that several elementwise kernels read within one iteration, or each make out of the parts again."""
-    if barrier.cause != "concatenate" or joins_at_every_level(barrier, module):
+    """A concatenate that several elementwise kernels read within one iteration, or each make out of the parts again. In
+    a gradient nobody wrote one: it is that of a split."""
+    if barrier.cause != "concatenate" or barrier.of_gradient or joins_at_every_level(barrier, module):
         return None
     computation = module.computations[barrier.computation]
     here = computation.instructions

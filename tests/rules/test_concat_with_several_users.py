@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from fusionlint.hlo import parse as hlo
+from fusionlint.hlo.barriers import barriers
+from fusionlint.rules.concat_with_several_users import joined_for_several_kernels
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -55,3 +60,36 @@ def test_is_silent(body: str) -> None:
 
 def test_host_code_is_silent() -> None:
     assert found("def main(a, b):\n    x = jnp.concatenate([a * 2, b])\n    return x + 1, x * 2\n") == 0
+
+
+FOR_TWO = """HloModule jit_f, is_scheduled=true
+
+%work (p: f32[64]) -> f32[64] {
+  %p = f32[64]{0} parameter(0)
+  ROOT %s = f32[64]{0} sine(%p)
+}
+
+%join (q: f32[16], r: f32[48]) -> f32[64] {
+  %q = f32[16]{0} parameter(0)
+  %r = f32[48]{0} parameter(1)
+  %tanh = f32[16]{0} tanh(%q)
+  ROOT %c = f32[64]{0} concatenate(%tanh, %r), dimensions={0}
+}
+
+ENTRY %main (a: f32[16], b: f32[48]) -> (f32[64], f32[64]) {
+  %a = f32[16]{0} parameter(0)
+  %b = f32[48]{0} parameter(1)
+  %whole = f32[64]{0} fusion(%a, %b), kind=kLoop, calls=%join
+  %one = f32[64]{0} fusion(%whole), kind=kLoop, calls=%work
+  %two = f32[64]{0} fusion(%whole), kind=kLoop, calls=%work
+  ROOT %both = (f32[64]{0}, f32[64]{0}) tuple(%one, %two)
+}
+"""
+
+
+def test_of_what_a_gradient_joins_nobody_is_told_to_join_otherwise() -> None:
+    """The gradient of jnp.split: the line that was shown has no concatenate."""
+    module = hlo.parse(FOR_TWO)
+    (barrier,) = barriers(module)
+    assert joined_for_several_kernels(barrier, module)
+    assert joined_for_several_kernels(replace(barrier, of_gradient=True), module) is None

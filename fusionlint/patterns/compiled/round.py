@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 MOVES = frozenset(("copy", "bitcast", "get-tuple-element", "copy-start", "copy-done", "tuple", "reshape"))
 # What the user calls to join arrays; jnp.pad and jnp.roll do, too.
 _JOINS = frozenset(("concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "append"))
-# For them a vmap joins places to look up, or to write to.
-_BY_PLACES = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")
 # What takes more of an array than one element for one of its own, or writes into one.
 _WHOLE = frozenset(
     ("reduce", "reduce-window", "dot", "convolution", "scatter", "sort", "dynamic-update-slice", "custom-call")
@@ -37,11 +35,13 @@ def joiners(barrier: Barrier, module: hlo.Module) -> list[str]:
 
 def joins(item: hlo.Instruction, module: hlo.Module) -> bool:
     """Whether a kernel concatenates for the user; a TPU pads the pieces and takes their maximum."""
+    from fusionlint.hlo.causes import BY_PLACES
+
     if item.opcode == "fusion":
         return any(joins(inner, module) for inner in module.work_of(item))
     primitive = item.op_name.rpartition("/")[2]
     is_pad = item.opcode == "pad" and primitive in ("concatenate", "stack")
-    is_join = is_pad or (item.opcode == "concatenate" and not primitive.startswith(_BY_PLACES))
+    is_join = is_pad or (item.opcode == "concatenate" and not primitive.startswith(BY_PLACES))
     return is_join and not is_of_jax(item, _JOINS)
 
 
