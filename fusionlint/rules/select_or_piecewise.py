@@ -16,6 +16,7 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.round import axes_joined
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -156,11 +157,13 @@ def _is_for_it_alone(read: cst.Name, source: Source) -> bool:
 
 
 def _is_of_an_array(node: cst.Call, source: Source) -> bool:
-    """Whether the conditions are an argument, and the choices are not written out: of nobody knows how many no nest can
-    be written."""
+    """Whether the conditions are one array, of which nothing is stacked, or an argument, and the choices are not
+    written out: of nobody knows how many no nest can be written."""
     given, choices = argument(node, 0, "condlist"), argument(node, 1, "choicelist")
+    if isinstance(choices, cst.List | cst.Tuple) or given is None:
+        return False
     is_argument = isinstance(given, cst.Name) and source.parameter(given) is not None
-    return is_argument and not isinstance(choices, cst.List | cst.Tuple)
+    return is_argument or kind(given, source) == "array"
 
 
 def _are_of_texts(node: cst.Call, source: Source) -> bool:
