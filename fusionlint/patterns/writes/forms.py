@@ -205,7 +205,7 @@ def _of_a_part(told: Told) -> str:
 def by_masks(told: Told) -> str:
     """What holds for all places; of arrays of them beside others no one write does."""
     if Stands.MANY in told.seen.stand:
-        return "the values first, then one write for each kind of places, arrays of them joined"
+        return "one write for each kind of places, arrays of them joined"
     are_cut = any(holds_slices(part, told.source) for write in told.writes for part in write.index)
     is_padded = (are_cut or Stands.SLICE in told.seen.stand) and not all(is_literal(w.value) for w in told.writes)
     along = f"one {told.jnp}.concatenate of the parts and of what stands between them, along one axis; along several "
