@@ -335,7 +335,7 @@ def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: st
     assert advice("chained-at-set", code).startswith(expected)
     if "where" in expected:
         many = advice("chained-at-set", LINES.format(one=one, two="at_mask, 0", three="at_mask, 2", value="b"))
-        assert many == "the values first, then one write for each kind of places, arrays of them joined"
+        assert many == "one write for each kind of places, arrays of them joined"
     back = advice("chained-at-set", LINES.format(one=one, two=two, three=three, value=f"b + x[{one}]"))
     assert back.startswith("compute the values first, each into a name of its own; then one ")
     assert "jnp.concatenate of them" not in back
