@@ -330,6 +330,7 @@ def test_what_is_handed_over_and_known_is_left_alone(rule: str, code: str, old: 
     assert not check_text((head + code).encode(), "m.py", scope)
     assert len(check_text((head + code.replace(old, new)).encode(), "m.py", scope)) == 1
 
+
 RECORD = """
 import jax
 import jax.numpy as jnp

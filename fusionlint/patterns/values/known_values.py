@@ -112,10 +112,12 @@ class Reader(NamedTuple):
                 is_new = self._is_made(array, depth) or self._is_laid_out(array, depth)
                 return is_new or self._is_worked_out_of_known(array, depth)
             case cst.Attribute(value=cst.Name() as record):
-                if (given := given_as(array, self.source)) is not None:
-                    return self.is_array(given, depth - 1)
-                return is_made_of_defaults(record, self.source) or is_static_name(record, self.source)
+                is_given = is_made_of_defaults(record, self.source) or is_static_name(record, self.source)
+                return is_given or self._is_given(given_as(array, self.source), depth)
         return False
+
+    def _is_given(self, array: cst.BaseExpression | None, depth: int) -> bool:
+        return array is not None and self.is_array(array, depth - 1)
 
     def _is_made(self, array: cst.Call, depth: int) -> bool:
         """Whether `array` is new, and of numbers that are known."""

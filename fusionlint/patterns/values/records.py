@@ -14,7 +14,6 @@ from fusionlint.source.facts import CONSTRUCTORS
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
-
 # What hands the operands behind the branches on to each of them; where they begin.
 _BRANCHES = {"jax.lax.switch": 2, "jax.lax.cond": 3}
 
@@ -31,8 +30,8 @@ def is_made_of_defaults(name: cst.Name, source: Source) -> bool:
 
 
 def given_as(field: cst.Attribute, source: Source) -> cst.BaseExpression | None:
-    """`jnp.zeros(n)` of `state.grid`, where the line that makes `state = State(grid=jnp.zeros(n))` is all that wrote it,
-    and the class does nothing with what it is given."""
+    """`jnp.zeros(n)` of `state.grid`, where `state = State(grid=jnp.zeros(n))` is all that wrote it, and the class does
+    nothing with what it is given."""
     made = source.value(field.value) if isinstance(field.value, cst.Name) else None
     if not isinstance(made, cst.Call) or (found := _class_of(made, source)) is None:
         return None
