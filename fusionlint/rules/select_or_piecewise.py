@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import constant, holds, inside, is_literal
+from fusionlint.patterns.code.at import TO_ARRAY, constant, holds, inside, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import whole_line
@@ -157,13 +157,14 @@ def _is_for_it_alone(read: cst.Name, source: Source) -> bool:
 
 
 def _is_of_an_array(node: cst.Call, source: Source) -> bool:
-    """Whether the conditions are one array, of which nothing is stacked, or an argument, and the choices are not
-    written out: of nobody knows how many no nest can be written."""
+    """Whether the conditions are one array, and not put together of some, `jnp.array([x < 0, x < 1])`, or an argument,
+    and the choices are not written out: of nobody knows how many no nest can be written."""
     given, choices = argument(node, 0, "condlist"), argument(node, 1, "choicelist")
     if isinstance(choices, cst.List | cst.Tuple) or given is None:
         return False
     is_argument = isinstance(given, cst.Name) and source.parameter(given) is not None
-    return is_argument or kind(given, source) == "array"
+    is_put_together = source.calls(source.meant(given), *TO_ARRAY, "jax.numpy.stack")
+    return is_argument or (kind(given, source) == "array" and not is_put_together)
 
 
 def _are_of_texts(node: cst.Call, source: Source) -> bool:
