@@ -131,3 +131,8 @@ def test_what_one_path_may_have_written_no_value_on_it_is_made_of_before(places:
     before = f"i = {places}\nk = {read}\nif a is not None:\n    x = x.at[i].set(b)\n"
     body = f"{before}return x.at[k].set(jnp.where(d, 0.0, x[k]))"
     assert len(found(body)) == count
+
+
+def test_what_the_next_turn_of_a_loop_reads_these_writes_have_not_left() -> None:
+    body = "for k in n:\n    row = x[:, 0]\n    x = x.at[c].mul(1 - a)\n    x = x.at[c].add(row * a)\nreturn x"
+    assert len(found(body)) == 1

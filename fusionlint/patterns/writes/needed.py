@@ -76,8 +76,10 @@ def _is_same(one: Sequence[Part], other: Sequence[Part], source: Source) -> bool
 def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...], bool]]:
     """The places that the values read of what was written, on one of several paths too, each with the writes before,
     and whether a name stands for what was read."""
-    names = [source.assigned_name(write.call) for write in writes]
-    stored = {id(read): i for i, name in enumerate(names, 1) if name is not None for read in source.reads(name)}
+    names = [(i, source.assigned_name(write.call)) for i, write in enumerate(writes, 1)]
+    reads = [(i, name, read) for i, name in names if name is not None for read in source.reads(name)]
+    # Not those of the next turn of a loop around.
+    stored = {id(read): i for i, name, read in reads if source.order(read) > source.order(name)}
     for value in (write.value for write in writes[1:] if write.value is not None):
         for node, depth in _made_of(value, source):
             match node:
