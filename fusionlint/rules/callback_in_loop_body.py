@@ -18,7 +18,7 @@ from fusionlint.patterns.callbacks.calls import (
     loop_around,
     takes_many_steps,
 )
-from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, is_logged, is_printed, is_progress
+from fusionlint.patterns.callbacks.on_the_host import is_arithmetic, is_logged, is_printed, is_progress, is_rendered
 from fusionlint.patterns.code.at import is_literal, is_none
 from fusionlint.patterns.code.functions import Function, result_of
 from fusionlint.patterns.loops.carry import read
@@ -69,6 +69,8 @@ def _is_meant(node: cst.Call, body: Function, source: Source) -> bool:
     if source.calls(node, PRINT):
         return is_large or is_switched(node, source) or is_tried(node, source)
     if is_asked_for(node, source) or is_printed(node, source) or is_progress(node, source):
+        return True
+    if is_rendered(node, source):
         return True
     if _is_summary(node, body, source) or _is_rare(node, body, source) or is_logged(node, body, source):
         return True

@@ -120,11 +120,14 @@ def _advice(writes: Sequence[Write], source: Source) -> str:
         chosen = f"{jnp}.where(«k» == «i», {jnp}.expand_dims(column, {axis}), {whole}), one inside the other"
         return f"{chosen}, with `«k» = {jnp}.arange(«n»)` along that axis"
     in_order = [write for _, write in sorted(places, key=lambda place: (place[0] < 0, place[0]))]
-    values = [_shown(write, source, jnp) for write in in_order[:3]] + ["..."] * bool(in_order[3:])
+    is_anew = reads_back(writes, source)  # before the writes the same words say something else
+    shown = [] if is_anew else [_shown(write, source, jnp) for write in in_order[:3]]
+    values = [*shown, *["..."][: len(in_order) - len(shown)]]
     rest = _rest(sorted(where for where, _ in places), array, source)
     if rest is None or {*values} == {"..."}:
         others = ", and of the others" if rest != "" else ""
-        return f"one {jnp}.stack of the columns{others}{', in their order' if rest is None else ''}, axis={axis}"
+        in_their_order = ", in their order" if rest is None else ""
+        return f"{FIRST if is_anew else ''}one {jnp}.stack of the columns{others}{in_their_order}, axis={axis}"
     fit = "" if all(_fits(write, source) for write in in_order) else ", each as long as a column"
     return f"{jnp}.stack([{', '.join([*values, *filter(None, [rest])])}], axis={axis}){fit}"
 

@@ -220,6 +220,8 @@ def _in_place(statement: cst.Assign, source: Source) -> str | None:
     operator = _OPERATORS.get(write.method)
     if operator is None or kind(write.value, source) not in ("scalar", "numpy"):
         return None
+    if any(isinstance(part, cst.BaseExpression) and kind(part, source) == "array" for part in write.index):
+        return None  # jax leaves out what lies outside, numpy raises
     if operator != "=" and not all(_is_number(part, source) for part in write.index):
         return None  # of places that come twice `+=` adds once
     if holds(statement, cst.NamedExpr, cst.Await, cst.Yield):

@@ -73,7 +73,8 @@ def hits(node: cst.Call, source: Source) -> Iterator[Finding]:
             yield source.finding(node, _FIRST, write=fix.text if fix else write, edits=fix.edits if fix else ())
         elif is_literal(fill) or _is_a_length(fill, source) or is_called_constant(dotted(fill).rpartition(".")[2]):
             fix = first_hit(node, mask, fill, source)
-            write = fix.text if fix else _first_or(node, name, mask, fill, source)
+            is_row = is_whole and name.endswith(".argwhere")
+            write = fix.text if fix else _first_or(node, name, mask, fill, source, is_row=is_row)
             yield source.finding(node, _FIRST, write=write, edits=fix.edits if fix else (), pair=2)
     elif fill is None and _drops_one(mask, size):
         numpy = source.alias("jax.numpy") or "jax.numpy"
@@ -150,15 +151,19 @@ def _taken_from_each(node: cst.Call, source: Source) -> list[str]:
     return []
 
 
-def _first_or(node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source) -> str:
-    """The first hit, or `fill` where there is none."""
+def _first_or(
+    node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source, *, is_row: bool
+) -> str:
+    """The first hit, or `fill` where there is none; a row of places has one on each of the mask's axes."""
     where, argmax = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "argmax"))
+    places = beside(node.func, "unravel_index", source) or "jnp.unravel_index"
     text = _truth(mask, source)
     is_named = isinstance(mask, cst.Name) and text == mask.value
     shown = text if is_named else "m"
     axes = "" if name.endswith(".flatnonzero") else " with one axis"
     said = f", of a mask{axes}" if is_named and axes else "" if is_named else f", where m is the mask,{axes}"
-    return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",")
+    more = f"; of one with more, each part of {places}({argmax}({shown}), {shown}.shape)" if is_row and axes else ""
+    return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",") + more
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)

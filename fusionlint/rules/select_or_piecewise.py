@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import constant, holds, inside, is_literal
+from fusionlint.patterns.code.at import TO_ARRAY, constant, holds, inside, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import whole_line
@@ -16,6 +16,7 @@ from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.compiled.of_jax import is_of_jax
 from fusionlint.patterns.compiled.round import axes_joined
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -156,11 +157,14 @@ def _is_for_it_alone(read: cst.Name, source: Source) -> bool:
 
 
 def _is_of_an_array(node: cst.Call, source: Source) -> bool:
-    """Whether the conditions are an argument, and the choices are not written out: of nobody knows how many no nest can
-    be written."""
+    """Whether the conditions are one array, and not put together of some, `jnp.array([x < 0, x < 1])`, or an argument,
+    and the choices are not written out: of nobody knows how many no nest can be written."""
     given, choices = argument(node, 0, "condlist"), argument(node, 1, "choicelist")
+    if isinstance(choices, cst.List | cst.Tuple) or given is None:
+        return False
     is_argument = isinstance(given, cst.Name) and source.parameter(given) is not None
-    return is_argument and not isinstance(choices, cst.List | cst.Tuple)
+    is_put_together = source.calls(source.meant(given), *TO_ARRAY, "jax.numpy.stack")
+    return is_argument or (kind(given, source) == "array" and not is_put_together)
 
 
 def _are_of_texts(node: cst.Call, source: Source) -> bool:

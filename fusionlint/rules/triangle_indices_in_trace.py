@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, elements
 from fusionlint.patterns.code.calls import brief
-from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.code.imports import Imported, imported
 from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import value_of, writer_of
@@ -59,13 +59,14 @@ def triangle_found_anew(node: cst.Call, source: Source) -> Iterator[Finding]:
     if _is_looked_into(node, source) or _is_handed_over(node, source):
         return
     given = brief(", ".join(source.code(arg).rstrip(", ") for arg in node.args), _LONG)
+    numpy = imported("numpy", node, source)
     yield source.finding(
         node,
         "the places of a triangle are found by a running sum and a search in every call, and gathers and scatters get "
         "places that XLA does not know",
-        write=f"{source.alias('numpy') or 'np'}.{name}({given}), which is a constant of the program"
+        write=f"{numpy.name if numpy else 'numpy'}.{name}({given}), which is a constant of the program"
         f"{'' if node.args and constant(node.args[0].value) is not None else _SIZE}",
-        edits=_fix(node, name, source),
+        edits=_fix(node, name, numpy, source),
     )
 
 
@@ -138,12 +139,11 @@ def _by_a_name(read: cst.Subscript) -> bool:
     return any(isinstance(part, cst.Name | cst.Attribute) for part in elements(read.slice))
 
 
-def _fix(node: cst.Call, name: str, source: Source) -> tuple[Edit, ...]:
+def _fix(node: cst.Call, name: str, numpy: Imported | None, source: Source) -> tuple[Edit, ...]:
     """numpy's function in place of jax's, which takes the same, and numpy's import where the file has none.
 
     Not safe: what is returned is numpy's, of another type of whole numbers.
     """
-    numpy = imported("numpy", node, source)
     if numpy is None or any(map(_is_of_jax_alone, map(source.parent, _reads(node, source)))):
         return ()
     return (*numpy.edits, source.replace(node.func, f"{numpy.name}.{name}"))

@@ -99,6 +99,11 @@ def test_a_log_that_is_switched_on_is_read_while_the_program_runs(called: str) -
     assert found(f"if n: jax.debug.callback({called}, rewards)") == 0
 
 
+@pytest.mark.parametrize(("asked", "number"), [("if n: ", 0), ("", 1)])
+def test_who_asks_to_see_the_steps_has_each_drawn(asked: str, number: int) -> None:
+    assert found(f"{asked}jax.debug.callback(state.env.render, rewards)") == number
+
+
 @pytest.mark.parametrize(
     ("call", "number"),
     [

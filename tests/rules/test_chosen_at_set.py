@@ -138,3 +138,9 @@ def test_a_single_choice_of_what_a_loop_carries_is_made_of_the_value() -> None:
 def test_a_single_choice_of_a_part_or_of_a_known_place_is_left_alone(place: str) -> None:
     code = f"K = 3\nk = 3\n\n@jax.vmap\ndef one(x, i, p, v):\n    return jnp.where(p, x.at[{place}].set(v), x)\n"
     assert told(code) == []
+
+
+@pytest.mark.parametrize(("found", "is_told"), [("jnp.nonzero(x, size=2)[0]", False), ("jnp.argmax(x)", True)])
+def test_what_is_found_twice_is_no_one_place(found: str, *, is_told: bool) -> None:
+    code = f"@jax.vmap\ndef one(x, p):\n    i = {found}\n    return jnp.where(p, x.at[i].set(1), x)\n"
+    assert bool(told(code)) == is_told

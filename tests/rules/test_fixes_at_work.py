@@ -480,3 +480,19 @@ def test_a_step_is_not_told_to_donate_what_somebody_needs(old: str, new: str) ->
     scope = Scope(("update-without-donation",))
     found = check_text(code.encode(), "m.py", scope)
     assert fix_text("m.py", code.encode(), found, scope, join({}), unsafe=True).after.decode() == code
+
+
+def test_places_that_jax_computes_are_not_handed_to_numpy() -> None:
+    """What lies outside jax leaves out, and numpy raises."""
+    code = """
+        import jax.numpy as jnp
+
+        def main(x, n):
+            seen = jnp.zeros(8)
+            rows = jnp.round(x).astype(jnp.int32)
+            for i in range(n):
+                seen = seen.at[{}].set(1.0)
+            return seen
+    """
+    assert "seen[i] = 1.0" in fixed("eager-at-set-loop", code.format("i"))
+    assert "seen[rows + i]" not in fixed("eager-at-set-loop", code.format("rows + i"))

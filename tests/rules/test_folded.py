@@ -329,3 +329,36 @@ def test_what_is_handed_over_and_known_is_left_alone(rule: str, code: str, old: 
     assert old in code
     assert not check_text((head + code).encode(), "m.py", scope)
     assert len(check_text((head + code.replace(old, new)).encode(), "m.py", scope)) == 1
+
+
+RECORD = """
+import jax
+import jax.numpy as jnp
+from flax import struct
+
+@struct.dataclass
+class State:
+    alive: jax.Array{more}
+
+@jax.jit
+def began(key, given):
+    state = State(alive={alive})
+    alive = state.alive
+    alive = alive.at[4, 0].set(1)
+    alive = alive.at[5, 1].set(1)
+    return alive, key
+"""
+
+
+@pytest.mark.parametrize(
+    ("alive", "more", "count"),
+    [
+        ("jnp.zeros((8, 2), jnp.int32)", "", 0),
+        ("given", "", 1),
+        ("jnp.zeros((8, 2))", "\n\n    def __post_init__(self):\n        change(self)\n", 1),
+    ],
+    ids=["known", "handed in", "changed by the class"],
+)
+def test_a_record_that_is_made_there_holds_what_it_was_given(alive: str, more: str, count: int) -> None:
+    code = RECORD.format(alive=alive, more=more)
+    assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count

@@ -206,3 +206,12 @@ def test_the_cases_may_be_written_out_in_another_file(tmp_path: Path, cases: str
     run.write_text(f"from cases import CASES\n{HEAD}{PER_CASE}def sweep(x):\n    for case in CASES: work(case, x)\n")
     found = check_files([str(tmp_path / "cases.py"), str(run)], ONLY).findings
     assert len(found) == number
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "found"),
+    [("f", 1), ("jax.grad(f)", 1), ("make_train(a)", 0), ("functools.partial(make_train(a), 1)", 0)],
+    ids=["a function", "wrapped twice", "of a factory", "of a factory, with numbers"],
+)
+def test_what_a_factory_makes_of_settings_is_other_code_each_time(wrapped: str, found: int) -> None:
+    assert count(in_function(f"return jax.jit(jax.vmap({wrapped}))(x)")) == found

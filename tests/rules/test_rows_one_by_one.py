@@ -85,3 +85,10 @@ def test_nothing_is_mapped_where_numpy_may_run_the_same_lines(module: str, count
     code += "    parts = [xp.fft.irfftn(xp.fft.rfftn(field[..., d]) * shift) for d in range(field.shape[-1])]\n"
     code += "    return xp.stack(parts, axis=-1)\n\nmapped = jax.vmap(moved, (0, None, None))\n"
     assert len(check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))) == count
+
+
+@pytest.mark.parametrize(("made", "count"), [("one_hot(x[:, i], sizes[i])", 0), ("one_hot(x[:, i] % sizes[i], 8)", 1)])
+def test_rows_that_a_trace_has_to_know_are_numbers_of_python(made: str, count: int) -> None:
+    code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef encoded(x: jax.Array, sizes):\n"
+    code += f"    return jnp.concatenate([jax.nn.{made} for i in range(sizes.shape[0])], axis=1)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))) == count

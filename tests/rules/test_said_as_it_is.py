@@ -335,7 +335,7 @@ def test_parts_of_a_line_are_put_together_before_it_is_written(one: str, two: st
     assert advice("chained-at-set", code).startswith(expected)
     if "where" in expected:
         many = advice("chained-at-set", LINES.format(one=one, two="at_mask, 0", three="at_mask, 2", value="b"))
-        assert many == "the values first, then one write for each kind of places, arrays of them joined"
+        assert many == "one write for each kind of places, arrays of them joined"
     back = advice("chained-at-set", LINES.format(one=one, two=two, three=three, value=f"b + x[{one}]"))
     assert back.startswith("compute the values first, each into a name of its own; then one ")
     assert "jnp.concatenate of them" not in back
@@ -558,3 +558,35 @@ def test_how_large_a_constant_is_stands_beside_it(asked: str, of_the_size: str) 
     text = advice("triangle-indices-in-trace", f"@jax.jit\ndef packed(x, n):\n    return x[jnp.{asked}]\n")
     assert text.partition("which is a constant of the program")[2].startswith(of_the_size)
     assert bool(text.partition("which is a constant of the program")[2]) == bool(of_the_size)
+
+
+@pytest.mark.parametrize("name", ["np", "onp"])
+def test_numpy_is_named_where_the_file_gives_its_usual_name_to_another(name: str) -> None:
+    """Beside `import jax.numpy as np` an advice of `np.tril_indices` would say what stands there."""
+    (found,) = check_text(
+        f"import jax.numpy as {name}\n\ndef packed(x, n):\n    return x[{name}.tril_indices(n)]\n".encode(),
+        "m.py",
+        Scope(("triangle-indices-in-trace",)),
+    )
+    assert found.suggestion is not None
+    assert found.suggestion.text.startswith(f"{'numpy' if name == 'np' else 'np'}.tril_indices(n)")
+
+
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        ("t[:, 1] - b", "compute the values first, each into a name of its own; then one jnp.stack of the columns"),
+        ("a - b", "jnp.stack([a - b, a, the other columns], axis=1)"),
+    ],
+)
+def test_no_column_is_said_to_be_made_of_one_that_stood_there_before(second: str, text: str) -> None:
+    code = f"@jax.jit\ndef f(t, a, b):\n    t = t.at[:, 1].set(a)\n    t = t.at[:, 0].set({second})\n    return t\n"
+    assert advice("columns-by-at-set", code).startswith(text)
+
+
+@pytest.mark.parametrize(("read", "is_told"), [("at[0] - at[1]", True), ("at[0]", False)])
+def test_of_a_hit_read_by_its_coordinates_it_is_said_where_those_come_from(read: str, *, is_told: bool) -> None:
+    code = f"@jax.jit\ndef f(grid):\n    at = jnp.argwhere(grid == 2, size=1, fill_value=-1)[0]\n    return {read}\n"
+    text = advice("nonzero-as-mask", code)
+    assert text.startswith("jnp.where(m.any(), jnp.argmax(m), -1), where m is the mask")
+    assert ("each part of jnp.unravel_index(jnp.argmax(m), m.shape)" in text) == is_told

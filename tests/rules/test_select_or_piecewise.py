@@ -104,3 +104,11 @@ def test_the_first_of_longer_truth_values_is_no_select(size: int, is_told: bool)
     module = hlo.parse(FIRST.format(size=size, whole=2 * size))
     barrier = cast("Barrier", SimpleNamespace(computation="main", writer="fusion"))
     assert (stacked_conditions(barrier, module) is not None) is is_told
+
+
+@pytest.mark.parametrize(
+    ("conditions", "count"), [("jnp.all(x == y, axis=1)", 0), ("jnp.array([x < 0, y < 0])", 1), ("[x < 0, y < 0]", 1)]
+)
+def test_conditions_that_are_one_array_are_not_stacked(conditions: str, count: int) -> None:
+    code = f"{HEAD}jnp.select({conditions}, c, 0.0)\n"
+    assert len(check_text(code.encode(), "example.py", Scope(("select-or-piecewise",)))) == count

@@ -383,6 +383,15 @@ def test_a_size_and_one_is_one_axis(size: str, is_row: bool) -> None:
     assert ("jnp.full_like" not in text) is is_row
 
 
+@pytest.mark.parametrize(("size", "is_read"), [("dz[0]", False), ("dz[0] / half.size", True)])
+def test_no_array_is_left_that_nobody_reads(size: str, is_read: bool) -> None:
+    first = "half = jnp.zeros({size})\n    half = half.at[1:-1]"
+    code = HEAD + HALVES.replace(first, "half = jnp.zeros({size}).at[1:-1]").replace("dz[0]", size).format(size="8")
+    (finding,) = check_text(code.encode(), "m.py", Scope(("blocks-by-at-set",)))
+    assert finding.suggestion is not None
+    assert ("half = jnp.zeros(8)\n" in apply(code, finding.suggestion.edits)) is is_read
+
+
 ORDER = """
 def order(key, n, epochs):
     rows = jnp.tile(jnp.arange(n), (epochs, 1))

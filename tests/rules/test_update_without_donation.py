@@ -1576,3 +1576,16 @@ def test_what_another_argument_holds_in_a_collection_is_not_donated(handed: str,
         return state
     """
     assert len(findings(code)) == count
+
+
+@pytest.mark.parametrize(
+    ("handed", "field", "count"),
+    [("model", "train_state", 0), ("model", "opt_state", 1), ("", "train_state", 1)],
+    ids=["of another", "an optimizer's", "of its own"],
+)
+def test_what_an_object_that_is_handed_in_holds_it_may_hand_to_others(handed: str, field: str, count: int) -> None:
+    """A target network that is begun as the policy's arrays would lose them."""
+    own = "" if handed else "    model = Model(key)\n"
+    loop = f"    for batch in batches:\n        model.{field} = step(model.{field}, batch)\n"
+    code = f"step = jax.jit(_step)\n\ndef train({handed or 'key'}, batches):\n{own}{loop}"
+    assert len(findings(code)) == count

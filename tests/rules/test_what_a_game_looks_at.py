@@ -59,6 +59,14 @@ def test_a_function_that_an_environment_makes_to_look_by_is_no_picture_either() 
     assert found("self.view(state)") == []
 
 
+@pytest.mark.parametrize(("caller", "lines"), [("main_evolve", []), ("test_views", []), ("train", [7])])
+def test_what_a_script_s_main_or_a_test_has_drawn_is_for_people(caller: str, lines: list[int]) -> None:
+    code = CODE.replace("LOOK", "state.grid").replace("VIEW", "None")
+    code += f"\ndef {caller}(s):\n    return jax.vmap(lambda each: render_view(each))(s), jax.random.key(0)\n"
+    findings = check_text(code.encode(), "m.py", Scope(("vmapped-dynamic-slice",)))
+    assert [f.location.line for f in findings] == lines
+
+
 def test_what_an_environment_s_pictures_are_set_up_with_is_not_looked_at() -> None:
     code = (
         CODE

@@ -1132,3 +1132,23 @@ def test_one_column_of_each_row_is_compared_and_not_scattered() -> None:
     assert text.startswith(
         "a sum of `jnp.where(jnp.arange(m) == column[:, None], value[:, None], 0)`, one for each write"
     )
+
+
+@pytest.mark.parametrize(
+    ("places", "targets"),
+    [
+        (("ix, iy", "ix, iy + 1"), ("h100",)),
+        (("ix, iy", "iy, ix"), ("cpu", "h100", "v5e")),
+    ],
+    ids=["the places around each", "any places"],
+)
+def test_weights_that_are_spread_over_places_are_those_of_many_points(
+    places: tuple[str, str], targets: tuple[str, ...]
+) -> None:
+    one, other = places
+    writes = f"a.at[{one}].add(w * cx, mode='drop').at[{other}].add((w - cx) * x, mode='drop')"
+    code = f"{HEAD}@jax.jit\ndef spread(a, w, cx, x, ix, iy):\n    return {writes}\n"
+    (found,) = check_text(code.encode(), "m.py", SCOPE)
+    assert found.suggestion is not None
+    assert tuple(found.targets) == targets
+    assert "mode='drop'" in found.suggestion.text

@@ -120,3 +120,19 @@ def test_an_if_on_what_is_in_an_array_is_no_trace() -> None:
     body = "x = jnp.sin(x).at[i].set(a)\nif {}:\n    x = x.at[j].set(b)\nreturn x"
     assert found(body.format("jnp.any(x > 0)"), head) == []
     assert len(found(body.format("len(j) > 0"), head)) == 1
+
+
+@pytest.mark.parametrize(
+    ("places", "read", "count"),
+    [("jnp.nonzero(c, size=4)[0]", "k", 0), ("j", "jnp.concatenate([j, k])[:-1]", 0), ("j", "k", 1)],
+)
+def test_what_one_path_may_have_written_no_value_on_it_is_made_of_before(places: str, read: str, count: int) -> None:
+    """Of numbers a choice can be told what the last is made of; where arrays meet nobody can."""
+    before = f"i = {places}\nk = {read}\nif a is not None:\n    x = x.at[i].set(b)\n"
+    body = f"{before}return x.at[k].set(jnp.where(d, 0.0, x[k]))"
+    assert len(found(body)) == count
+
+
+def test_what_the_next_turn_of_a_loop_reads_these_writes_have_not_left() -> None:
+    body = "for k in n:\n    row = x[:, 0]\n    x = x.at[c].mul(1 - a)\n    x = x.at[c].add(row * a)\nreturn x"
+    assert len(found(body)) == 1

@@ -27,6 +27,7 @@ _SAYS = regex(r"(^|[._])(print|warn(ing)?|debug|info|error|critical|exception|lo
 _NUMERIC = regex(r"^(numpy|scipy|math|numba)(\.|$)|^(range|len|enumerate|zip|float|int|min|max|sum|abs|print)$")
 # What scipy solves so, jax has nothing for: a sparse factorization, a neighbour search.
 _ONLY_OF_SCIPY = regex(r"^scipy\.(sparse|spatial|optimize)(\.|$)")
+_RENDERS = regex(r"_?render(_|$)")
 _LOG = regex(r"(^|_)(logs?|logger|logging|wandb|tensorboard|mlflow|reports?)(_|$)")
 
 
@@ -128,10 +129,19 @@ def is_logged(node: cst.Call, body: Function, source: Source) -> bool:
     """Whether a setting switches on that `node` hands values to a log: `if self.debug: callback(self.log_to_wandb,
     logs)`; or whether each call of `body` goes through many small steps, and makes one entry of them all. They are to
     be seen while the program runs."""
-    called = dotted(node.args[0].value).rpartition(".")[2] if node.args else ""
-    if _LOG.search(called) and is_switched(node, source):
+    if _LOG.search(_name_called(node)) and is_switched(node, source):
         return True
     return takes_many_steps(body, source) and _is_an_entry(node, source)
+
+
+def is_rendered(node: cst.Call, source: Source) -> bool:
+    """Whether a setting decides that somebody sees each step, `if self.render: callback(env.render, state)`: the host
+    has to draw it then, whatever the loop returns."""
+    return _RENDERS.match(_name_called(node)) is not None and is_switched(node, source)
+
+
+def _name_called(node: cst.Call) -> str:
+    return dotted(node.args[0].value).rpartition(".")[2] if node.args else ""
 
 
 def _is_an_entry(node: cst.Call, source: Source) -> bool:

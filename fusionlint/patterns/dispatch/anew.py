@@ -53,9 +53,22 @@ def made_anew(
         case cst.Name():
             return _made_by_name(function, where, source, wrappers)
         case cst.Call(func=made_by):
-            name = source.project.callee(source.place(function), value(function))
-            return f"what `{source.code(made_by)}` returns" if name in wrappers else None
+            is_seen = _is_wrapped(function, wrappers, source) and not _is_of_a_factory(function, wrappers, source)
+            return f"what `{source.code(made_by)}` returns" if is_seen else None
     return None
+
+
+def _is_wrapped(call: cst.Call, wrappers: frozenset[str], source: Source) -> bool:
+    return source.project.callee(source.place(call), value(call)) in wrappers
+
+
+def _is_of_a_factory(wrapped: cst.Call, wrappers: frozenset[str], source: Source) -> bool:
+    """Whether what is wrapped is made by a call of something else, `vmap(make_train(config))`: who makes a function of
+    other settings each time has to have each compiled."""
+    function = wrapped.args[0].value if wrapped.args else None
+    if not isinstance(function, cst.Call):
+        return False
+    return not _is_wrapped(function, wrappers, source) or _is_of_a_factory(function, wrappers, source)
 
 
 def is_of_another(function: cst.BaseExpression, loop: cst.For | cst.While, source: Source, depth: int = _DEPTH) -> bool:

@@ -47,7 +47,7 @@ def given_up(calls: Sequence[cst.Call], donated: frozenset[int], source: Source,
     # What only some of the calls replace is needed after the others.
     common = set.intersection(*(set(each) for each in found))
     names = {key: name for key, name in found[0].items() if key in common and not _RANDOM.search(name)}
-    names = {k: n for k, n in names.items() if not any(_may_be_a_target(given_at(c, k), c, source) for c in calls)}
+    names = {k: n for k, n in names.items() if not any(_may_be_shared(given_at(c, k), c, source) for c in calls)}
     if donated:  # which parameter a keyword of a call is, numbers do not say
         if not all(map(_BATCH.search, useless(donated, calls[0], source))):
             return {}  # new parameters may take the memory of gradients
@@ -58,6 +58,20 @@ def given_up(calls: Sequence[cst.Call], donated: frozenset[int], source: Source,
     if len(free) == len(names):
         return free
     return {} if is_equinox else {k: n for k, n in free.items() if _OPTIMIZERS.search(n)}
+
+
+def _may_be_shared(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether others may well hold the same arrays: a network that follows this one begins as them."""
+    return _may_be_a_target(argument, call, source) or _is_of_another(argument, source)
+
+
+def _is_of_another(argument: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is a field of an object that is handed in, `model.state_dict`, which hands it to whom it likes. The
+    state of an optimizer nobody else wants."""
+    match argument:
+        case cst.Attribute(value=cst.Name(owner) as name) if owner != "self":
+            return source.parameter(name) is not None and _OPTIMIZERS.search(dotted(argument)) is None
+    return False
 
 
 def _is_kept(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:

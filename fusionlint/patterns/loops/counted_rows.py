@@ -13,8 +13,8 @@ from typing import NamedTuple
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, indexed_by, inside, is_new_axis, names_in
-from fusionlint.patterns.code.calls import is_handed_to
+from fusionlint.patterns.code.at import RANGES, constant, elements, indexed_by, inside, is_new_axis, names_in
+from fusionlint.patterns.code.calls import argument, is_handed_to
 from fusionlint.patterns.code.elementwise import is_elementwise
 from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.patterns.loops.collected import (
@@ -25,7 +25,9 @@ from fusionlint.patterns.loops.collected import (
     iterated_by,
     statements_of,
 )
+from fusionlint.patterns.operations.one_hot import ONE_HOTS
 from fusionlint.patterns.runs.alternatives import comments_above
+from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 
@@ -71,7 +73,7 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     others = [row for row in rows if row is not None and row not in reads]
     if None in rows or not reads or any(kind(row.value, source) != "array" for row in others):
         return None
-    if not all(_is_along(row, counter.value, size.axis) for row in reads):
+    if any(_is_a_size(row, source) or not _is_along(row, counter.value, size.axis) for row in reads):
         return None
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
     calls = [*inside(done_each_turn(loop), cst.Call)]
@@ -141,6 +143,14 @@ def _is_along(row: cst.Subscript, counter: str, axis: int) -> bool:
     after = sum(not is_new_axis(part) for part in index[place + 1 :])
     is_from_behind = any(isinstance(part, cst.Ellipsis) for part in index[:place])
     return axis == -1 - after if is_from_behind else axis in (place, -1 - after)
+
+
+def _is_a_size(row: cst.Subscript, source: Source) -> bool:
+    """Whether a trace has to know the row, `jax.nn.one_hot(x[:, i], sizes[i])`: it is a number of Python's, and what is
+    made is of another shape in each turn."""
+    call = source.handed_to(row)
+    is_count = call is not None and argument(call, 1, "num_classes") is row and source.calls(call, *ONE_HOTS)
+    return is_count or is_handed_to(row, source, *FILLED, *FULL, *RANGES)
 
 
 def _are_apart(loop: cst.For | Comprehension) -> bool:

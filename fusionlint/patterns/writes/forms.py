@@ -157,6 +157,7 @@ def scattered(told: Told) -> Advice:
     """What only the run knows: one scatter to all places."""
     writes, source, jnp = told.writes, told.source, told.jnp
     method, unless = _method(told), _unless_they_meet(told)
+    pair = ARRAYS if _are_corners(told) else ELEMENTS
     parts = [[source.code(places[axis]) for axis in sorted(places)] for places in told.seen.placed]
     is_whole = {len(found) for found in parts} == {len(write.index) for write in writes}
     is_called = any(isinstance(part, cst.Call) for places in told.seen.placed for part in places.values())
@@ -164,18 +165,32 @@ def scattered(told: Told) -> Advice:
     if is_whole and len(told.seen.methods) == 1 and (told.seen.are_numbers or not is_called):
         indices = ", ".join(_joined(axis, jnp) for axis in zip(*parts, strict=True))
         values = _joined([source.code(w.value) for w in writes if w.value is not None], jnp)
-        settings = {", ".join(source.code(arg) for arg in write.call.args[1:]) for write in writes}
+        settings = _settings(told)
         one = f"{told.array}.at[{indices}].{method}({', '.join([values, *filter(None, settings)])})"
         if len(settings) == 1 and len(one) <= 2 * _LONG and "\n" not in one:
-            return Advice(one + unless, ELEMENTS, Form.INDICES)
-    return Advice(f"{all_at_once(told)}{unless}", ELEMENTS, Form.INDICES)
+            return Advice(one + unless, pair, Form.INDICES)
+    return Advice(f"{all_at_once(told)}{unless}", pair, Form.INDICES)
+
+
+def _are_corners(told: Told) -> bool:
+    """Whether weights are spread over the places around each, `.at[i, j].add(a).at[i, j + 1].add(b)`: those of many
+    points, of which a TPU takes one after the other either way."""
+    is_spread = told.seen.methods == {"add"} and not told.seen.are_numbers
+    return is_spread and never_meet(told.writes, told.source)
 
 
 def all_at_once(told: Told) -> str:
     """One write, whatever the places are: numbers, or arrays of any length."""
     minus = ", what is subtracted with a minus" if len(told.seen.methods) > 1 else ""
     shape = "" if told.seen.are_numbers else ", joined where they are arrays"
-    return f"{told.array}.at[all the indices].{_method(told)}(all the values){shape}{minus}"
+    settings = _settings(told)
+    values = ", ".join(["all the values", *(filter(None, settings) if len(settings) == 1 else ())])
+    return f"{told.array}.at[all the indices].{_method(told)}({values}){shape}{minus}"
+
+
+def _settings(told: Told) -> set[str]:
+    """What the writes are told beside their values, `mode="drop"`; more than one where they differ in that."""
+    return {", ".join(told.source.code(arg) for arg in write.call.args[1:]) for write in told.writes}
 
 
 def _method(told: Told) -> str:
@@ -205,7 +220,7 @@ def _of_a_part(told: Told) -> str:
 def by_masks(told: Told) -> str:
     """What holds for all places; of arrays of them beside others no one write does."""
     if Stands.MANY in told.seen.stand:
-        return "the values first, then one write for each kind of places, arrays of them joined"
+        return "one write for each kind of places, arrays of them joined"
     are_cut = any(holds_slices(part, told.source) for write in told.writes for part in write.index)
     is_padded = (are_cut or Stands.SLICE in told.seen.stand) and not all(is_literal(w.value) for w in told.writes)
     along = f"one {told.jnp}.concatenate of the parts and of what stands between them, along one axis; along several "

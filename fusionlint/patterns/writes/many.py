@@ -124,6 +124,8 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
     value = source.value(part) if isinstance(part, cst.Name) else None
     if isinstance(value, cst.Tuple):
         return any(is_many(element.value, source) for element in value.elements)
+    if _is_found_along_an_axis(part if value is None else value, source):
+        return True
     match value if isinstance(value, cst.BinaryOperation) else part:
         case cst.BinaryOperation(left=left, right=right):
             return depth > 0 and any(is_many(side, source, depth - 1) for side in (left, right))
@@ -141,6 +143,17 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return depth > 0 and is_many(at, source, depth - 1)  # starts[rows]
         case cst.Subscript(slice=slices):  # locations[:, 0]
             return any(isinstance(each.slice, cst.Slice) for each in slices)
+    return False
+
+
+def _is_found_along_an_axis(part: Part, source: Source) -> bool:
+    """`jnp.nonzero(mask, size=2)[0]`: as many places as are asked for."""
+    match part:
+        case cst.Subscript(value=cst.Call() as found, slice=[cst.SubscriptElement(slice=cst.Index(value=axis))]):
+            size = keyword(found, "size")
+            is_one = size is not None and constant(size) == 1
+            is_place = constant(axis) is not None and not is_one and not _chooses(found, source)
+            return is_place and source.calls(found, *_OF_AXES)
     return False
 
 
@@ -186,9 +199,16 @@ def _is_joined(part: cst.Name, source: Source) -> bool:
 
 
 def _is_an_array_of_places(made: cst.BaseExpression, source: Source) -> bool:
-    """`np.stack(places)`, `jnp.where(mask)`; not `jnp.where(p, one, other)`, which may be one number."""
-    chooses = isinstance(made, cst.Call) and len(_given(made)) > 1 and source.calls(made, *_WHERE)
-    return not chooses and source.calls(made, *_JOINS, *_FINDS)
+    """`np.stack(places)`, `jnp.concatenate(places)[:-1]`, `jnp.where(mask)`; not `jnp.where(p, one, other)`, which may
+    be one number."""
+    match made:
+        case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
+            return _is_an_array_of_places(whole, source)
+    return not _chooses(made, source) and source.calls(made, *_JOINS, *_FINDS)
+
+
+def _chooses(made: cst.BaseExpression, source: Source) -> bool:
+    return isinstance(made, cst.Call) and len(_given(made)) > 1 and source.calls(made, *_WHERE)
 
 
 def _given(call: cst.Call) -> list[cst.BaseExpression]:

@@ -31,12 +31,12 @@ _NAMES = 2
 
 
 def is_one_needed(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a value reads what one of the writes before it may have written at places that only the run knows; under
-    a name of its own, further away, at any place that is not seen to be another."""
+    """Whether a value reads what one of the writes before it may have written, where either is at places that only the
+    run knows; under a name of its own, further away, at any place that is not seen to be another."""
     return any(
         _cross(earlier.index, places)
         or (
-            (is_named or any(_is_traced(part, source) for part in earlier.index))
+            (is_named or any(_is_traced(part, source) for part in (*earlier.index, *places)))
             and _may_hold(earlier.index, places, source)
         )
         for before, places, is_named in _reads(writes, source)
@@ -74,14 +74,17 @@ def _is_same(one: Sequence[Part], other: Sequence[Part], source: Source) -> bool
 
 
 def _reads(writes: Sequence[Write], source: Source) -> Iterator[tuple[Sequence[Write], tuple[Part, ...], bool]]:
-    """The places that the values read of what was written, each with the writes before, and whether a name stands for
-    what was read."""
-    stored = {id(name): i + 1 for i, w in enumerate(writes) if (name := source.assigned_name(w.call)) is not None}
+    """The places that the values read of what was written, on one of several paths too, each with the writes before,
+    and whether a name stands for what was read."""
+    names = [(i, source.assigned_name(write.call)) for i, write in enumerate(writes, 1)]
+    reads = [(i, name, read) for i, name in names if name is not None for read in source.reads(name)]
+    # Not those of the next turn of a loop around.
+    stored = {id(read): i for i, name, read in reads if source.order(read) > source.order(name)}
     for value in (write.value for write in writes[1:] if write.value is not None):
         for node, depth in _made_of(value, source):
             match node:
                 case cst.Subscript(value=cst.Name() as array, slice=slices):
-                    yield writes[: stored.get(id(source.written(array)), 0)], elements(slices), depth < _NAMES
+                    yield writes[: stored.get(id(array), 0)], elements(slices), depth < _NAMES
 
 
 def _made_of(value: cst.BaseExpression, source: Source, depth: int = _NAMES) -> Iterator[tuple[cst.CSTNode, int]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from fusionlint.finding import Edit
+from fusionlint.finding import Edit, Location
 from fusionlint.patterns.code.at import (
     Part,
     Write,
@@ -129,12 +129,21 @@ def _without_the_array(
         return None
     settings = [axis, f"dtype={dtype}" if dtype else ""]
     called = Called(function, [in_a_list(*listed), *filter(None, settings)])
-    edits = [in_place_of(writes[-1].call, called, source), *steps.edits]
-    array = root(writes[0])
+    array, unread = root(writes[0]), _unread(writes, steps, source)
+    before = steps.edits if unread is None else (Edit(unread, ""), *steps.edits[1:])
+    edits = [in_place_of(writes[-1].call, called, source), *before]
     if isinstance(array, cst.Name) and (made := made_for(array, writes[0], source)) is not None:
         line = whole_line(made, source)
         edits += [Edit(line, "")] if line is not None else []
     return Rebuilt(called, without_gaps(edits, source), is_exact=False)
+
+
+def _unread(writes: Sequence[Write], steps: _Steps, source: Source) -> Location | None:
+    """The first line, `x = jnp.zeros(n).at[0].set(a)`, where it would be left with an array that nobody reads."""
+    name = source.assigned_name(outermost(writes[0], source).call)
+    if len(steps.lines) < 2 or is_short(root(writes[0])) or name is None or len(source.reads(name)) > 1:
+        return None
+    return whole_line(steps.lines[0].body[0], source)
 
 
 class _Place(NamedTuple):
