@@ -15,7 +15,7 @@ from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.scattered import scatters_at
-from fusionlint.patterns.operations.first_hit import FirstHit, first_hit, may_have_more_axes
+from fusionlint.patterns.operations.first_hit import FirstHit, first_hit, has_more_axes, may_have_more_axes
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.values.masks import is_mask
@@ -151,14 +151,20 @@ def _taken_from_each(node: cst.Call, source: Source) -> list[str]:
 
 
 def _first_or(node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source) -> str:
-    """The first hit, or `fill` where there is none."""
+    """The first hit, or `fill` where there is none, in an array of one where it is read in such; of a mask that is seen
+    to have rows the first row with a hit."""
     where, argmax = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "argmax"))
     text = _truth(mask, source)
     is_named = isinstance(mask, cst.Name) and text == mask.value
     shown = text if is_named else "m"
-    axes = "" if name.endswith(".flatnonzero") else " with one axis"
+    is_flat = name.endswith(".flatnonzero")
+    has_rows = not is_flat and has_more_axes(mask, source)
+    axes = "" if is_flat else " with two axes" if has_rows else " with one axis"
     said = f", of a mask{axes}" if is_named and axes else "" if is_named else f", where m is the mask,{axes}"
-    return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",")
+    row = f"{shown}.any(axis=-1)" if has_rows else shown
+    is_array = _subscripted(node, source)[1] == _TO_FIRST[name] - 1 and not name.endswith(".argwhere")
+    kept = "[None]" if is_array else ""
+    return f"{where}({shown}.any(), {argmax}({row}), {source.code(fill)}){kept}{said}".rstrip(",")
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)
