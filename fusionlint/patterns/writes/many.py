@@ -24,7 +24,7 @@ from fusionlint.patterns.code.at import (
     names_read,
 )
 from fusionlint.patterns.code.calls import keyword
-from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.code.unpacked import kept_in, unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.patterns.writes.chain import root
@@ -133,7 +133,9 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return False
         case cst.Name() as name if _has_axes(name, source) or _is_a_column(value) or _is_measured(name, source):
             return True
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+        case cst.Attribute(attr=cst.Name(name)) as field:
+            return bool(_MANY.search(name)) or any(_is_an_array_of_places(v, source) for v in kept_in(field, source))
+        case cst.Name(value=name):
             return bool(_MANY.search(name))
         case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
             return _INDEX.search(dotted(table)) is None
