@@ -231,7 +231,7 @@ def _reduces_an_axis(call: cst.Call, source: Source) -> bool:
 
 def _loops(function: Function, source: Source, depth: int = _DEPTH) -> bool:
     """Whether a branch runs a loop, itself or by a helper."""
-    calls = [part for part in inside(function.body) if isinstance(part, cst.Call)] if depth else []
+    calls = [*inside(function.body, cst.Call)] if depth else []
     helpers = (function_named(call.func, source) for call in calls)
     return any(source.calls(call, *_LOOPS) for call in calls) or any(
         helper is not None and helper is not function and _loops(helper, source, depth - 1) for helper in helpers
