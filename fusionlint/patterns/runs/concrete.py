@@ -263,8 +263,11 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
 
 def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
     """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`, `ends[i - 1] if i >= 1 else 0`,
-    `assert mask.sum() == 1`."""
+    `assert mask.sum() == 1`, `for i in range(lengths[-1])`."""
     match part:
+        case cst.For(iter=cst.Call(args=bounds) as counted) if source.function(part) is function:
+            is_array = source.calls(counted, "range") and any(kind(arg.value, source) == "array" for arg in bounds)
+            return is_array and not is_gated(part, function, source)
         case cst.Assert(test=test) if source.function(part) is function:
             return _is_computed(_asked_first(test), source) and not is_gated(part, function, source)
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
