@@ -266,6 +266,7 @@ def polynomials(x, orders, i, j):
 )
 def test_python_counts_to_no_element_of_a_traced_array(counted: str, expected: list[str]) -> None:
     code = f"""\
+@jax.jit
 def reference(cache, lengths: jax.Array, pages, count):
     for i in range({counted}):
         cache = cache.at[pages[i]].set(jnp.sin(cache[pages[i]]))

@@ -71,7 +71,10 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if any(_is_past(node, call, source) for call in calls):
         return True
-    if any(_asserts_a_truth(part, function, source) for part in inside(function.body)):
+    if any(
+        _asserts_a_truth(part, function, source) or _counts_to_an_element(part, function, source)
+        for part in inside(function.body)
+    ):
         return True
     is_traced = source.context(node) == "traced"
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
@@ -229,6 +232,16 @@ def _asserts_a_truth(part: cst.CSTNode, function: cst.FunctionDef, source: Sourc
     return False
 
 
+def _counts_to_an_element(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """`for i in range(lengths[-1])` of an array of jax: nor past this."""
+    match part:
+        case cst.For(iter=cst.Call(args=bounds) as counted) if source.function(part) is function:
+            ends = (arg.value for arg in bounds if isinstance(arg.value, cst.Subscript))
+            is_array = source.calls(counted, "range") and any(kind(end, source) == "array" for end in ends)
+            return is_array and not is_gated(part, function, source)
+    return False
+
+
 def _is_factory(function: cst.FunctionDef, source: Source) -> bool:
     """Whether `function` is there to make another, `make_potential(atoms)`: what it does itself, it does once."""
     if not _MAKES.match(function.name.value):
@@ -263,11 +276,8 @@ def _is_kept(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bo
 
 def _asks_an_array(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
     """Whether Python itself goes by what jax computes: `while not jnp.all(x < 8)`, `ends[i - 1] if i >= 1 else 0`,
-    `assert mask.sum() == 1`, `for i in range(lengths[-1])`."""
+    `assert mask.sum() == 1`."""
     match part:
-        case cst.For(iter=cst.Call(args=bounds) as counted) if source.function(part) is function:
-            is_array = source.calls(counted, "range") and any(kind(arg.value, source) == "array" for arg in bounds)
-            return is_array and not is_gated(part, function, source)
         case cst.Assert(test=test) if source.function(part) is function:
             return _is_computed(_asked_first(test), source) and not is_gated(part, function, source)
         case cst.If(test=test) | cst.While(test=test) if source.function(part) is function:
