@@ -44,6 +44,8 @@ def test_it_is_broken_at_its_brackets_and_before_its_operators(code: str, after:
     [
         ("f(\n    a,\n    b,\n)", "f(a, b)"),
         ("f(\n    (a,\n    ),\n    b\n)", "f((a,), b)"),
+        ("(a,\n    b,)", "(a, b)"),
+        ('f(a,\n  ",)",)', 'f(a, ",)",)'),
         ("x.at[\n    i\n].set(\n    a\n    + b\n)", "x.at[i].set(a + b)"),
         ("(x\n    .at[i]\n    .set(a))", "(x.at[i].set(a))"),
         ("f(\n    a,  # why\n    b,\n)", "f(\n    a,  # why\n    b,\n)"),

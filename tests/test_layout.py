@@ -37,6 +37,42 @@ def test_an_argument_is_added_where_the_last_one_is(call: str, after: str) -> No
     assert fixed("default-searchsorted", code.format(call)) == code.format(after)
 
 
+@pytest.mark.parametrize(
+    ("statement", "after"),
+    [
+        (
+            f"{LONG} = jnp.clip(jnp.searchsorted(a, v), 1, len(a) - 1)",
+            f'{LONG} = jnp.clip(\n        jnp.searchsorted(a, v, method="scan_unrolled"),\n        1,\n'
+            "        len(a) - 1,\n    )",
+        ),
+        (
+            f"return jnp.minimum(jnp.searchsorted(a, v), jnp.searchsorted(a, {LONG}))",
+            'return jnp.minimum(\n        jnp.searchsorted(a, v, method="scan_unrolled"),\n        jnp.searchsorted(\n'
+            f'            a,\n            {LONG},\n            method="scan_unrolled",\n        ),\n    )',
+        ),
+        (
+            f"{LONG} = jnp.searchsorted(a, vvvvvvv) - 1",
+            f'{LONG} = jnp.searchsorted(\n        a,\n        vvvvvvv,\n        method="scan_unrolled",\n    ) - 1',
+        ),
+    ],
+)
+def test_what_an_argument_makes_too_long_is_broken_at_the_calls_around(statement: str, after: str) -> None:
+    code = f"@jax.jit\ndef cells(a, v, vvvvvvv, {LONG}):\n    {{}}\n"
+    assert fixed("default-searchsorted", code.format(statement)) == code.format(after)
+
+
+def test_a_line_before_is_broken_where_it_is_too_long() -> None:
+    code = f"@jax.jit\ndef ranked({LONG}):\n    order = jnp.argsort({LONG})\n    return jnp.sort({LONG}), order[::-1]\n"
+    assert fixed("argsort-then-gather", code).endswith(
+        "    values, order = jax.lax.sort_key_val(\n"
+        f"        {LONG},\n"
+        "        jax.lax.broadcasted_iota(\n"
+        f"            int,\n            {LONG}.shape,\n            {LONG}.ndim - 1,\n"
+        "        ),\n    )\n"
+        "    return values, order[::-1]\n"
+    )
+
+
 def test_lines_that_are_added_end_as_the_others_do() -> None:
     code = "def cells(a, v):\r\n    return jnp.searchsorted(\r\n        a,\r\n        v)\r\n"
     assert fixed("default-searchsorted", code).endswith('        v,\r\n        method="scan_unrolled")\r\n')

@@ -12,6 +12,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import TO_JAX_ARRAY, elements, indexed_by, inside, is_literal, names_in
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
+from fusionlint.patterns.code.layout import Called, named_as
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.same import is_unchanged_between
@@ -143,7 +144,8 @@ def _sorted_once(node: cst.BaseExpression, order: cst.Call, sort: Sorted, source
     places = f"{lax}.broadcasted_iota(int, {text}.shape, {text}.ndim - 1)"
     if is_row:
         places = f"{named('jax.numpy', order, source)}.arange({text}.shape[0])"
-    line = f"{', '.join(name for name, _ in made)} = {lax}.sort_key_val({text}, {places})"
+    names, called = ", ".join(name for name, _ in made), Called(f"{lax}.sort_key_val", (text, places))
+    line = named_as(names, called, source.statement(first) or first, source)
     statement = _of_its_own(first, source)
     before = source.replace(statement, line) if statement is not None else line_before(first, line, source)
     if before is None or line_before(later, "", source) is None or _block(first, source) is not _block(later, source):
@@ -153,7 +155,7 @@ def _sorted_once(node: cst.BaseExpression, order: cst.Call, sort: Sorted, source
         for (name, gone), each in zip(made, (node, order), strict=True)
         if each is not first or statement is None
     )
-    return _SortedOnce(line, (before, *edits), not is_row or axes_of(x, source) == "vector")
+    return _SortedOnce(f"{names} = {called}", (before, *edits), not is_row or axes_of(x, source) == "vector")
 
 
 def _name_for(

@@ -34,6 +34,8 @@ _MOST = 3
 # Of rows no longer than this, a vector or a quaternion, a choice takes as many kernels as the join.
 _FEW = 4
 _LONG = 30
+# What parts are called that have no name, and are longer.
+_NAMES = ("first", "second", "third")
 # Where their argument is large, negative or 0 their slope is no number, or none that can be multiplied by 0.
 _STEEP = frozenset(
     ("acos", "acosh", "arccos", "arccosh", "arcsin", "arctanh", "asin", "atanh", "cbrt", "cosh", "divide", "exp",
@@ -202,17 +204,22 @@ def _instead(node: cst.Call, cuts: Sequence[_Cut], along: int, source: Source) -
     array = brief(cuts[0].array, _LONG, "x")
     end = cuts[-1].columns.upper
     whole = array if end is None or constant(end) == -1 else f"{array}[..., :{brief(source.code(end), _LONG)}]"
-    works = [source.meant(part) for part in parts(node, source)]
-    done, is_guarded = [], False
-    for work, cut in zip(works, cuts, strict=True):
+    joined = [*parts(node, source)]
+    works = [source.meant(part) for part in joined]
+    done, told, is_guarded = list[str](), list[str](), False
+    for part, work, cut in zip(joined, works, cuts, strict=True):
         of = whole
         if cut.is_changed and _is_steep(work, source):
             of, is_guarded = f"{jnp}.where({compared(cut.columns, source)}, {whole}, 1)", True
-        done.append(_done(work, cut, of, along, source) if cut.is_changed else whole)
+        text, of_all = _done(work, cut, of, along, source) if cut.is_changed else (whole, "")
+        if of_all:
+            text = part.value if isinstance(part, cst.Name) else _NAMES[len(done)]
+            told.append(f"{text} made of {of_all}")
+        done.append(text)
     text = done[-1]
     for cut, made in zip(reversed(cuts[:-1]), reversed(done[:-1]), strict=True):
         text = f"{jnp}.where({compared(cut.columns.with_changes(lower=None), source)}, {made}, {text})"
-    text = f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis"
+    text = "; ".join((f"{text}, with `«i» = {jnp}.arange(«n»)` along that axis", *told))
     if is_guarded:
         text += "; the inner choice keeps the others' gradients from being NaN"
     is_beside = any(_is_beside(work, cut, along, source) for work, cut in zip(works, cuts, strict=True))
@@ -240,14 +247,15 @@ def _is_beside(work: cst.BaseExpression, cut: _Cut, along: int, source: Source) 
     return bool(reads - alike) or any(kind(leaf, source) != "scalar" for leaf in leaves)
 
 
-def _done(work: cst.BaseExpression, cut: _Cut, of: str, along: int, source: Source) -> str:
-    """The work on all columns, where it is short: `jnp.tanh(x)`; of other arrays that are cut so, on all of theirs."""
+def _done(work: cst.BaseExpression, cut: _Cut, of: str, along: int, source: Source) -> tuple[str, str]:
+    """The work on all columns, of other arrays that are cut so on all of theirs: `jnp.tanh(x)`; and, where that is
+    long, what it is made of all of."""
     text, others = source.code(work).replace(source.code(cut.read), of), list[str]()
     for read in _cut_alike(work, cut, along, source):
         array = source.code(read.value)
         text = text.replace(source.code(read), array)
         others += [array] if array not in others else []
-    return brief(text, 2 * _LONG, f"the same of {'all of ' if others else ''}{', '.join((of, *others))}")
+    return text, "" if brief(text, 2 * _LONG, "") else f"all of {', '.join((of, *others))}"
 
 
 def _cut_alike(work: cst.BaseExpression, cut: _Cut, along: int, source: Source) -> Iterator[cst.Subscript]:

@@ -54,12 +54,13 @@ from fusionlint.patterns.writes.heavy import (
     is_made_by_heavy_work,
     is_made_for_a_loop,
 )
+from fusionlint.patterns.writes.hits import are_as_many_as_found
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_fix import of_loop
 from fusionlint.patterns.writes.loop_pair import are_numbers
 from fusionlint.patterns.writes.loop_turns import has_two_turns, is_counted_out, is_in_order
-from fusionlint.patterns.writes.many import are_added_up, are_as_many_as_found
+from fusionlint.patterns.writes.many import are_added_up
 from fusionlint.patterns.writes.needed import is_one_needed
 from fusionlint.patterns.writes.one_write import (
     behind_a_fill,

@@ -49,6 +49,7 @@ _DEPTH = 4
 # Bytes of an array that a branch copies: an H100 moves that much in a twentieth of the time that a launch takes.
 _MUCH = 100_000
 _LONG = regex(r"^jax\..*\.(matmul|dot|einsum|tensordot|dot_general|conv\w*|sort|argsort|lexsort|unique|top_k)$")
+_LOOPS = ("jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan")
 _DONATES = ("donate_argnums", "donate_argnames")
 _REDUCTIONS = tuple(f"jax.numpy.{name}" for name in ("min", "max", "sum", "argmin", "argmax"))
 
@@ -63,6 +64,8 @@ def buffer_through_a_conditional(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if not any(_writes_little(one, source) and _is_kept(found, one) for one in found.branches):
         return
+    if len(found.branches) > 2 and any(_loops(one.function, source) for one in found.branches):
+        return  # for that branch the conditional stays
     vmapped = is_vectorized(node, source)
     loops = under_loop(node, source)
     is_step = _is_step(node, source) if vmapped else loops or _is_given_the_buffer(node, source)
@@ -224,6 +227,15 @@ def _reduces_an_axis(call: cst.Call, source: Source) -> bool:
     """`jnp.min(costs, axis=0)`: of a matrix, a row is what is left."""
     by_axis = keyword(call, "axis") is not None
     return by_axis and source.calls(call, *_REDUCTIONS)
+
+
+def _loops(function: Function, source: Source, depth: int = _DEPTH) -> bool:
+    """Whether a branch runs a loop, itself or by a helper."""
+    calls = [*inside(function.body, cst.Call)] if depth else []
+    helpers = (function_named(call.func, source) for call in calls)
+    return any(source.calls(call, *_LOOPS) for call in calls) or any(
+        helper is not None and helper is not function and _loops(helper, source, depth - 1) for helper in helpers
+    )
 
 
 def _works_long(function: Function, source: Source, depth: int = _DEPTH) -> bool:

@@ -88,12 +88,23 @@ def _code(
         if at != 0 or has_rows(array, source):
             return None
         filled = [] if v in ("0", "0.0", "0.") else [f"constant_values={v}"]
-        return Called(f"{jnp}.pad", [as_argument(array, source), "(1, 0)", *filled])
+        row = as_argument(array, source)
+        if _is_laid_out_anew(node, source):
+            row = f"{jnp}.ravel({row})"
+        return Called(f"{jnp}.pad", [row, "(1, 0)", *filled])
     if constant(axis) != 0 or not is_short(array):
         return None
     x = source.code(array)
     new = _new_row(array, values, jnp, source)
     return Called(f"{jnp}.concatenate", [in_a_list(*([new, x] if at == 0 else [f"{x}[:{at}]", new, f"{x}[{at}:]"]))])
+
+
+def _is_laid_out_anew(node: cst.Call, source: Source) -> bool:
+    """`jnp.insert(x, 0, 0).reshape(-1, 1)`: of whatever had more axes, an insert makes one first."""
+    match source.parent(node):
+        case cst.Attribute(attr=cst.Name("reshape")) | cst.Subscript():
+            return True
+    return False
 
 
 def _new_row(array: cst.BaseExpression, values: cst.BaseExpression, jnp: str, source: Source) -> str:

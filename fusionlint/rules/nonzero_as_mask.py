@@ -15,7 +15,7 @@ from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.compiled.behind import is_number
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.scattered import scatters_at
-from fusionlint.patterns.operations.first_hit import FirstHit, first_hit, may_have_more_axes
+from fusionlint.patterns.operations.first_hit import FirstHit, first_hit, has_more_axes, may_have_more_axes
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.patterns.values.masks import is_mask
@@ -154,16 +154,23 @@ def _taken_from_each(node: cst.Call, source: Source) -> list[str]:
 def _first_or(
     node: cst.Call, name: str, mask: cst.BaseExpression, fill: cst.BaseExpression, source: Source, *, is_row: bool
 ) -> str:
-    """The first hit, or `fill` where there is none; a row of places has one on each of the mask's axes."""
+    """The first hit, or `fill` where there is none, in an array of one where it is read in such: of a mask that is seen
+    to have rows the first row with a hit; a row of places has one on each of the mask's axes."""
     where, argmax = (beside(node.func, other, source) or f"jnp.{other}" for other in ("where", "argmax"))
     places = beside(node.func, "unravel_index", source) or "jnp.unravel_index"
     text = _truth(mask, source)
     is_named = isinstance(mask, cst.Name) and text == mask.value
     shown = text if is_named else "m"
-    axes = "" if name.endswith(".flatnonzero") else " with one axis"
+    is_flat = name.endswith(".flatnonzero")
+    has_rows = not is_flat and has_more_axes(mask, source)
+    axes = "" if is_flat else " with two axes" if has_rows else " with one axis"
     said = f", of a mask{axes}" if is_named and axes else "" if is_named else f", where m is the mask,{axes}"
-    more = f"; of one with more, each part of {places}({argmax}({shown}), {shown}.shape)" if is_row and axes else ""
-    return f"{where}({shown}.any(), {argmax}({shown}), {source.code(fill)}){said}".rstrip(",") + more
+    row = f"{shown}.any(axis=-1)" if has_rows else shown
+    is_array = _subscripted(node, source)[1] == _TO_FIRST[name] - 1 and not name.endswith(".argwhere")
+    kept = "[None]" if is_array else ""
+    is_told = is_row and bool(axes) and not has_rows
+    more = f"; of one with more, each part of {places}({argmax}({shown}), {shown}.shape)" if is_told else ""
+    return f"{where}({shown}.any(), {argmax}({row}), {source.code(fill)}){kept}{said}".rstrip(",") + more
 
 
 @rule.source("Call", calls=("jax.numpy.unique",), like=_is_sized)

@@ -13,7 +13,7 @@ from fusionlint.patterns.code.calls import argument, as_argument, beside
 from fusionlint.patterns.code.functions import mentioned
 from fusionlint.patterns.compiled.readers import sorted_to
 from fusionlint.patterns.operations.sort import FLAT, SORTS, Sorted, Taken, is_beside_a_decomposition, reads_of
-from fusionlint.patterns.values.two_axes import has_rows
+from fusionlint.patterns.values.two_axes import has_rows, is_read_by_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
@@ -83,7 +83,7 @@ def _has_rows(call: cst.Call, array: cst.BaseExpression, taken: Sequence[Taken],
         return True
     of = [name for name in names_read(array) if source.function(name) is source.function(call)]
     uses = [use.node for name in of for use in source.uses(name)]
-    return any(_is_read_by_two(use, source) or _has_two_lengths(use, source) for use in uses)
+    return any(is_read_by_rows(use, source) for use in uses)
 
 
 def _is_gone_over(read: cst.CSTNode, source: Source) -> bool:
@@ -94,24 +94,6 @@ def _is_gone_over(read: cst.CSTNode, source: Source) -> bool:
         case cst.Arg() as argument:
             call = source.parent(argument)
             return isinstance(call, cst.Call) and dotted(call.func) in _GOES_OVER
-    return False
-
-
-def _is_read_by_two(use: cst.Name, source: Source) -> bool:
-    match source.parent(use):
-        case cst.Subscript(value=value, slice=[_, _, *_]):
-            return value is use
-    return False
-
-
-def _has_two_lengths(use: cst.Name, source: Source) -> bool:
-    """`b, n = x.shape`."""
-    shape = source.parent(use)
-    if not isinstance(shape, cst.Attribute) or shape.attr.value != "shape":
-        return False
-    match source.parent(shape):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, _, *_]))], value=value):
-            return value is shape
     return False
 
 

@@ -16,6 +16,7 @@ from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_plotted
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.hosts import AS_LONG_AS_IT_GETS, WHERE
 from fusionlint.source.tree import Source
@@ -73,10 +74,23 @@ def _computes(read: cst.CSTNode, source: Source) -> bool:
     return False
 
 
+def _is_of_numpy(read: cst.CSTNode, source: Source) -> bool:
+    """Whether places are looked up, or written, in an array of numpy's: `sets[found] = ...`."""
+    index = source.parent(read)
+    element = source.parent(index) if isinstance(index, cst.Index) else None
+    whole = source.parent(element) if element is not None else None
+    return isinstance(whole, cst.Subscript) and kind(whole.value, source) == "numpy"
+
+
 def _instead(node: cst.Call, source: Source) -> str:
     numpy = source.jnp
     if source.calls(node, "jax.numpy.unique"):
         return "`size=` with a `fill_value`, as many as there can be; or numpy's own unique, on the host"
+    if any(_is_of_numpy(read, source) for read in _reads(node, source)):
+        return (
+            "numpy's own, of what is brought to the host once, before the loop (jax.device_get): there no length is "
+            "compiled"
+        )
     return (
         f"a mask, which has one length: sums over {numpy}.where(mask, x, 0), or of all iterations at once by "
         "jax.ops.segment_sum; or `size=`, as many as there can be"

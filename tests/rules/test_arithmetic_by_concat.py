@@ -127,13 +127,26 @@ def test_of_what_several_results_are_made_another_rule_speaks() -> None:
     ("parts", "instead"),
     [
         ("x[..., :2], x[..., 2:] * y[..., 2:]", "jnp.where(i < 2, x, x * y)"),
-        ("-x[..., :2], {long}", "jnp.where(i < 2, -x, the same of all of x, y, made)"),
+        ("-x[..., :2], {long}", "jnp.where(i < 2, -x, second)"),
     ],
 )
 def test_of_what_is_cut_alike_all_is_read(parts: str, instead: str) -> None:
     long = "jnp.sin(x[..., 2:]) * jnp.cos(y[..., 2:]) - x[..., 2:] * jnp.sin(y[..., 2:]) * made[..., 2:]"
     long += " + jnp.cos(x[..., 2:]) + jnp.sin(y[..., 2:])"
-    assert found(parts.format(long=long)) == [f"{instead}, with `i = jnp.arange(n)` along that axis"]
+    made = "; second made of all of x, y, made" if "second" in instead else ""
+    assert found(parts.format(long=long)) == [f"{instead}, with `i = jnp.arange(n)` along that axis{made}"]
+
+
+def test_long_work_is_called_by_its_name() -> None:
+    code = CODE.format(parts="moved, turned", axis=-1)
+    long = "jnp.sin({0}) * jnp.cos({0}) - {0} * jnp.sin({0} + 1) + jnp.cos({0} + 2) + jnp.sin({0} - 2) + 3 * {0}"
+    names = f"    moved, turned = {long.format('x[..., :2]')}, {long.format('x[..., 2:]')}\n    z = "
+    (found,) = check_text(code.replace("    z = ", names).encode(), "m.py", Scope(("arithmetic-by-concat",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == (
+        "jnp.where(i < 2, moved, turned), with `i = jnp.arange(n)` along that axis; moved made of all of x; "
+        "turned made of all of x"
+    )
 
 
 def test_what_is_cut_otherwise_is_padded() -> None:

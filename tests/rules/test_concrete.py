@@ -261,6 +261,21 @@ def polynomials(x, orders, i, j):
 
 
 @pytest.mark.parametrize(
+    ("counted", "expected"),
+    [("lengths[-1]", []), ("lengths.shape[0]", ["chained-at-set"]), ("count", ["chained-at-set"])],
+)
+def test_python_counts_to_no_element_of_a_traced_array(counted: str, expected: list[str]) -> None:
+    code = f"""\
+@jax.jit
+def reference(cache, lengths: jax.Array, pages, count):
+    for i in range({counted}):
+        cache = cache.at[pages[i]].set(jnp.sin(cache[pages[i]]))
+    return cache
+"""
+    assert rules(code) == expected
+
+
+@pytest.mark.parametrize(
     ("asked", "count"),
     [
         ("float(moist[c, 1])", 0),

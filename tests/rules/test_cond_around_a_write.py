@@ -80,3 +80,33 @@ def filled(table, rows):
 def test_what_a_branch_does_not_need_it_may_let_go(first: str, count: int) -> None:
     code = KEPT.format(first=first)
     assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count
+
+
+BOOK = """
+import jax
+import jax.numpy as jnp
+
+def matched(book, order):
+    return jax.lax.while_loop(lambda book: book[0] > order[0], lambda book: book - order[0], book)
+
+def traded(book, order):
+    def limit(book, order): return {limit}
+    def cancel(book, order): return book.at[order[1]].set(0)
+    def nothing(book, order): return book
+    def step(book, order): return jax.lax.switch(order[2], ({branches}), book, order), None
+    return jax.lax.scan(step, book, order)[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "branches", "count"),
+    [
+        ("matched(book, order)", "limit, cancel, nothing", 0),
+        ("book.at[order[0]].set(order[1])", "limit, cancel, nothing", 1),
+        ("matched(book, order)", "cancel, nothing", 1),
+    ],
+)
+def test_a_branch_that_loops_keeps_the_switch(limit: str, branches: str, count: int) -> None:
+    """Nobody matches an order without the conditional to write one row in another case."""
+    code = BOOK.format(limit=limit, branches=branches)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-around-a-write",)))) == count

@@ -34,3 +34,19 @@ def test_parts_are_joined_at_the_place(call: str, instead: str) -> None:
     (found,) = check_text(code.encode(), "m.py", ONLY)
     assert found.suggestion is not None
     assert found.suggestion.text == instead
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("jnp.insert(x, 0, 0).reshape(-1, 1)", "jnp.pad(jnp.ravel(x), (1, 0))"),
+        ("jnp.insert(x, 0, 0)[:, None]", "jnp.pad(jnp.ravel(x), (1, 0))"),
+        ("jnp.insert(x, 0, 0)", "jnp.pad(x, (1, 0))"),
+    ],
+)
+def test_what_is_laid_out_anew_at_once_may_have_had_more_axes(call: str, text: str) -> None:
+    """A pad of a column would pad both axes."""
+    code = f"import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(x):\n    return {call}\n"
+    (found,) = check_text(code.encode(), "m.py", ONLY)
+    assert found.suggestion is not None
+    assert [edit.text for edit in found.suggestion.edits] == [text]

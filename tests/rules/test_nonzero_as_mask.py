@@ -119,3 +119,32 @@ def test_what_is_compared_with_no_number_may_have_more_axes(mask: str, is_fixed:
     assert found.suggestion is not None
     assert bool(found.suggestion.edits) is is_fixed
     assert ("where it has more" in found.suggestion.text) is not is_fixed
+
+
+@pytest.mark.parametrize(
+    ("behind", "advice"),
+    [
+        ("side.at[i, :].set(0)", "jnp.where(m.any(), jnp.argmax(m.any(axis=-1)), -1)[None]"),
+        ("side[i, 0]", "jnp.where(m.any(), jnp.argmax(m.any(axis=-1)), -1)[None]"),
+        ("side.at[i].set(0)", "hits = side == -1; jnp.where(hits.any(), jnp.argmax(hits), -1)[None]"),
+        ("side[i, None]", "hits = side == -1; jnp.where(hits.any(), jnp.argmax(hits), -1)[None]"),
+    ],
+)
+def test_of_what_is_read_by_rows_elsewhere_the_first_row_with_a_hit_is_looked_for(behind: str, advice: str) -> None:
+    """`argmax` of an order book counts all of its fields."""
+    head = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(side):\n    "
+    code = f"{head}i = jnp.where(side == -1, size=1, fill_value=-1)[0]\n    return {behind}\n"
+    (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text.partition(", where m")[0] == advice
+    assert bool(found.suggestion.edits) is advice.startswith("hits")
+
+
+def test_what_all_gives_is_a_mask() -> None:
+    code = (
+        "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef f(x):\n"
+        "    gone = jnp.all(jnp.isnan(x), axis=1)\n    return jnp.nonzero(gone, size=1)[0][0]\n"
+    )
+    (found,) = check_text(code.encode(), "m.py", Scope(("nonzero-as-mask",)))
+    assert found.suggestion is not None
+    assert found.suggestion.text == "jnp.argmax(gone)"

@@ -216,6 +216,16 @@ SAME = {
 """,
         ("f(f32[4,5], i32[3,2], f32[])", "f(f32[4,5,2], i32[3,2], f32[])"),
     ),
+    "rows of what is new, of as many axes as another has": (
+        """def f(x, a, b):
+    y = jnp.zeros((3,) + x.shape[1:])
+    y = y.at[0].set(x[1] * a)
+    y = y.at[1].set(3.0 * b * x[0])
+    y = y.at[2].set(x[2] * a)
+    return y.T @ x
+""",
+        ("f(f32[3], f32[], f32[])", "f(f32[3,4], f32[], f32[])"),
+    ),
     "a diagonal beside the first": (
         """def f(x, a, b):
     for i in range(1, 4):

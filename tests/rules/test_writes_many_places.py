@@ -163,3 +163,17 @@ def filled(x, image_mask, audio_mask, images, audio):
     return x.at[audio_mask].set({value.format("audio")})
 """
     assert len(check_text(code.encode(), "m.py", Scope(("chained-at-set",)))) == count
+
+
+@pytest.mark.parametrize(("kept", "is_fixed"), [("jnp.array([*range(n)])", False), ("n + 1", True), ("3", True)])
+def test_what_an_object_keeps_is_as_many_places_as_it_was_made_of(kept: str, is_fixed: bool) -> None:
+    """`self.joints_idx` is called as one number of a layout is, and may be an array: no mask compares with it."""
+    text = (
+        "import jax\nimport jax.numpy as jnp\n\nclass Robot:\n"
+        f"    def __init__(self, n):\n        self.a_idx = 0\n        self.b_idx = {kept}\n\n"
+        "    def scaled(self, x, a):\n        x = x.at[self.a_idx].set(a)\n"
+        "        x = x.at[self.b_idx].set(2.0 * a)\n        return x * 2\n\n"
+        "robot = Robot(4)\nscaled = jax.jit(robot.scaled)\n"
+    )
+    found = check_text(text.encode(), "m.py", Scope(("chained-at-set",)))
+    assert any(each.suggestion is not None and each.suggestion.edits for each in found) is is_fixed

@@ -16,6 +16,7 @@ from fusionlint.lazily import regex
 # Brackets with less in them are not worth a line of their own, where others can be broken.
 _FEW = 16
 _KEYWORD = regex(r"\w+ ?= ?(?!=)")
+_LAST_COMMA = regex(r",(?=[)\]}])")
 _OPENS, _CLOSES = frozenset("([{"), frozenset(")]}")
 # What goes over several lines with the blanks that they begin with, and what ends with its line.
 _TEXTS = ('"""', "'''", "\\\n", "\\\r\n", "#")
@@ -121,6 +122,8 @@ def in_one_line(code: str) -> str:
             if is_closed and not keeps_commas:
                 joined = joined.removesuffix(",")
             joined += line if is_closed or joined[-1] in _OPENS or line[0] == "." else f" {line}"
+        if not keeps_commas:
+            joined = _LAST_COMMA.sub("", joined)
         if _is_the_same(joined, code):
             return joined
     return code

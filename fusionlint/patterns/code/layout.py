@@ -73,7 +73,22 @@ def with_one_more(call: cst.Call, text: str, source: Source) -> Edit:
     is_long = len(source.line(first.line).rstrip()) + len(f", {text}") > width(source)
     if not is_long or last.end_line > first.line or holds_comment(call):
         return added(call, text, source)
+    if (whole := _all_around(call, source)) is not None:
+        line, (start, end) = source.line(first.line), (whole.column - 1, whole.end_column - 1)
+        code = f"{line[start : last.end_column - 1]}, {text}{line[last.end_column - 1 : end]}"
+        return Edit(whole, _laid_out(code, whole, Stands.OPEN, "", source))
     return in_place_of(call, Called(source.code(call.func), [*map(source.code, call.args), text]), source)
+
+
+def _all_around(call: cst.Call, source: Source) -> Location | None:
+    """The calls that a call is an argument of, where they stand in one line and are all that is assigned or returned;
+    None where there is none."""
+    node: cst.CSTNode = call
+    while isinstance(arg := source.parent(node), cst.Arg) and isinstance(above := source.parent(arg), cst.Call):
+        node = above
+    where = source.location(node)
+    is_all = isinstance(source.parent(node), cst.Assign | cst.AnnAssign | cst.AugAssign | cst.Return | cst.Expr)
+    return where if node is not call and is_all and where.end_line == where.line else None
 
 
 def quoted(text: str, source: Source) -> str:

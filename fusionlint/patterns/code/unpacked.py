@@ -11,6 +11,7 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import Part, number_in
 from fusionlint.source.tree import Source
+from fusionlint.source.walk import dotted
 
 
 def assignment(target: cst.CSTNode | None, source: Source) -> cst.Assign | None:
@@ -24,6 +25,14 @@ def assigned(target: cst.CSTNode | None, source: Source) -> cst.BaseExpression |
     """What such a statement stores; None where it is stored otherwise."""
     statement = assignment(target, source)
     return statement.value if statement is not None else None
+
+
+def kept_in(field: cst.Attribute, source: Source) -> Iterator[cst.BaseExpression]:
+    """What the class around stores in a field of its objects, `self.x`, wherever it does."""
+    for written in source.fields_called(dotted(field), source.facts.class_around(source.scope(field))):
+        value = assigned(written, source)
+        if value is not None:
+            yield value
 
 
 def bound_by(target: cst.BaseExpression) -> Iterator[cst.Name]:

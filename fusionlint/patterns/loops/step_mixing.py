@@ -32,11 +32,15 @@ _DEPTH = 2
 
 def has_small_products(step: Step, source: Source) -> bool:
     """Whether what a step multiplies is seen to be small: a matrix of its row, of which there are as many as steps, or
-    one that moves weights on that are kept adding up, as a filter's are; no network's."""
+    one that moves weights on that are kept adding up, as a filter's are; no network's. What is multiplied without what
+    is carried, and only added to that, is as large as all of the data may be."""
     calls = list(_calls(step.body, source, _DEPTH))
     if any(_ACTIVATION.match(source.qualified_name(call.func) or "") for call in calls):
         return False
-    return any(_adds_up(call, source) for call in calls) or _multiplies_by_its_row(step, source)
+    if any(_adds_up(call, source) for call in calls):
+        carried = made_of(step.carry, step.body)
+        return any(_reads(factor, carried) for factors in _factors(step.body, source) for factor in factors)
+    return _multiplies_by_its_row(step, source)
 
 
 def looks_up_by_carry(step: Step) -> bool:
@@ -68,18 +72,21 @@ def _multiplies_by_its_row(step: Step, source: Source) -> bool:
     """Whether what is made of the row alone multiplies what is made of the carry, here or in a function called."""
     carried = made_of(step.carry, step.body)
     of_row = {name for name in made_of(step.row, step.body) - carried if not _OF_A_LAYER.search(name)}
-    for node in inside(step.body.body):
-        match node:
-            case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
-                factors = [left, right]
-            case cst.Call(args=args) if is_product(node, source) or _has_products(node, source):
-                factors = [arg.value for arg in args]
-            case _:
-                continue
+    for factors in _factors(step.body, source):
         is_by_row = any(_reads(factor, of_row) and not _reads(factor, carried) for factor in factors)
         if is_by_row and any(_reads(factor, carried) for factor in factors):
             return True
     return False
+
+
+def _factors(body: Function, source: Source) -> Iterator[list[cst.BaseExpression]]:
+    """What each product of a step multiplies; what it hands to a function that multiplies."""
+    for node in inside(body.body):
+        match node:
+            case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
+                yield [left, right]
+            case cst.Call(args=args) if is_product(node, source) or _has_products(node, source):
+                yield [arg.value for arg in args]
 
 
 def _has_products(call: cst.Call, source: Source) -> bool:

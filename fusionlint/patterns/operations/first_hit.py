@@ -7,6 +7,7 @@ sure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -21,7 +22,7 @@ from fusionlint.patterns.code.unpacked import assignment
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.one_number import is_a_number
-from fusionlint.patterns.values.two_axes import has_rows, is_matrix
+from fusionlint.patterns.values.two_axes import has_rows, is_matrix, is_read_by_rows
 from fusionlint.source.tree import Source
 
 # How many subscripts of 0 lead to one number.
@@ -64,10 +65,33 @@ def first_hit(
     return FirstHit(f"{hits} = {truth}; {text}" if is_read_again else text, edits)
 
 
+def has_more_axes(mask: cst.BaseExpression, source: Source) -> bool:
+    """Whether a mask is seen to have more axes than one: itself, or by how what is compared is read elsewhere."""
+    if is_matrix(mask, source) or has_rows(mask, source):
+        return True
+    written = (source.written(name) for name in _compared(source.meant(mask), source))
+    return any(is_read_by_rows(read, source) for name in written if name is not None for read in source.reads(name))
+
+
+def _compared(mask: cst.CSTNode, source: Source) -> Iterator[cst.Name]:
+    """The names that a mask compares as they are: `x` of `x == -1`, none of `x[:, 0] == -1`."""
+    match mask:
+        case cst.Name():
+            yield mask
+        case cst.Comparison(left=left, comparisons=comparisons):
+            for side in (left, *(each.comparator for each in comparisons)):
+                yield from _compared(side, source)
+        case cst.BinaryOperation(left=left, right=right):
+            yield from _compared(left, source)
+            yield from _compared(right, source)
+        case cst.UnaryOperation(expression=inner):
+            yield from _compared(inner, source)
+
+
 def may_have_more_axes(mask: cst.BaseExpression, source: Source) -> bool:
     """Whether a mask is seen to have more axes than one, or may well have, for two things with names are compared and
     neither is seen to be a number or a row of such: `wall.position == position`, as well rows of coordinates."""
-    if is_matrix(mask, source) or has_rows(mask, source):
+    if has_more_axes(mask, source):
         return True
     match source.meant(mask):
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):

@@ -71,7 +71,10 @@ def is_concrete(node: cst.CSTNode, source: Source) -> bool:
         return True
     if any(_is_past(node, call, source) for call in calls):
         return True
-    if any(_asserts_a_truth(part, function, source) for part in inside(function.body)):
+    if any(
+        _asserts_a_truth(part, function, source) or _counts_to_an_element(part, function, source)
+        for part in inside(function.body)
+    ):
         return True
     is_traced = source.context(node) == "traced"
     if is_given_no_array(function, source, is_traced=is_traced) or is_known_early(node, source):
@@ -226,6 +229,16 @@ def _asserts_a_truth(part: cst.CSTNode, function: cst.FunctionDef, source: Sourc
     match part:
         case cst.Assert(test=test) if source.function(part) is function:
             return source.calls(_asked_first(test), *_TRUTHS) and not is_gated(part, function, source)
+    return False
+
+
+def _counts_to_an_element(part: cst.CSTNode, function: cst.FunctionDef, source: Source) -> bool:
+    """`for i in range(lengths[-1])` of an array of jax: nor past this."""
+    match part:
+        case cst.For(iter=cst.Call(args=bounds) as counted) if source.function(part) is function:
+            ends = (arg.value for arg in bounds if isinstance(arg.value, cst.Subscript))
+            is_array = source.calls(counted, "range") and any(kind(end, source) == "array" for end in ends)
+            return is_array and not is_gated(part, function, source)
     return False
 
 

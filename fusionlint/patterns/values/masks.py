@@ -12,7 +12,7 @@ from fusionlint.source.tree import Source
 _MADE = tuple(
     f"jax.numpy.{name}"
     for name in ("logical_and", "logical_or", "logical_not", "logical_xor", "greater", "greater_equal", "less",
-                 "less_equal", "equal", "not_equal", "isnan", "isinf", "isfinite", "isin", "isclose")
+                 "less_equal", "equal", "not_equal", "isnan", "isinf", "isfinite", "isin", "isclose", "all", "any")
 )  # fmt: skip
 _DEPTH = 3
 

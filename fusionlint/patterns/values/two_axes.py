@@ -52,6 +52,23 @@ def has_rows(array: cst.BaseExpression | None, source: Source, depth: int = _DEP
     return False
 
 
+def is_read_by_rows(use: cst.Name, source: Source) -> bool:
+    """Whether a read of an array asks for places on two axes, `x[i, j]`, `x.at[i, :]`, or for the lengths of two,
+    `b, n = x.shape`."""
+    read: cst.CSTNode = use
+    above = source.parent(use)
+    if isinstance(above, cst.Attribute) and above.attr.value == "at":
+        read, above = above, source.parent(above)
+    match above:
+        case cst.Subscript(value=value, slice=slices) if value is read:
+            return sum(not is_new_axis(part) for part in elements(slices)) > 1
+        case cst.Attribute(attr=cst.Name("shape")):
+            match source.parent(above):
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[_, _, *_]))], value=value):
+                    return value is above
+    return False
+
+
 def _is_one_axis(size: cst.BaseElement) -> bool:
     return not isinstance(size, cst.StarredElement)
 

@@ -24,7 +24,7 @@ from fusionlint.patterns.code.at import (
     names_read,
 )
 from fusionlint.patterns.code.calls import keyword
-from fusionlint.patterns.code.unpacked import unpacked
+from fusionlint.patterns.code.unpacked import kept_in, unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.patterns.writes.chain import root
@@ -47,15 +47,13 @@ _OF_AXES = tuple(
     for module in ("numpy", "jax.numpy")
     for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
-_WHERE = ("numpy.where", "jax.numpy.where")
-_MASK = regex(r"(^|_)mask$")
-_ROWS = ("jax.numpy.ravel", "jax.numpy.concatenate")
+WHERE = ("numpy.where", "jax.numpy.where")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 # What says what an array holds, and of which shape.
 _TYPES = frozenset(("Bool", "Complex", "Float", "Inexact", "Int", "Integer", "Num", "Real", "Shaped", "UInt"))
 _LISTS = regex(r"(nodes|ids|idxs|inds|indices|rows|cols|columns|atoms|edges|faces|places|dofs|particles)(_lists?|s)?$")
-_FINDS = tuple(
+FINDS = tuple(
     f"{module}.{name}"
     for module in ("numpy", "jax.numpy")
     for name in ("nonzero", "flatnonzero", "argwhere", "where", "setdiff1d", "intersect1d", "unique")
@@ -135,15 +133,23 @@ def is_many(part: Part, source: Source, depth: int = _DEPTH) -> bool:
             return False
         case cst.Name() as name if _has_axes(name, source) or _is_a_column(value) or _is_measured(name, source):
             return True
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(name)):
+        case cst.Attribute(attr=cst.Name(name)) as field:
+            return bool(_MANY.search(name)) or any(_is_an_array_of_places(v, source) for v in kept_in(field, source))
+        case cst.Name(value=name):
             return bool(_MANY.search(name))
+        case cst.Subscript() as places:
+            return _are_looked_up(places, source, depth)
+    return False
+
+
+def _are_looked_up(part: cst.Subscript, source: Source, depth: int) -> bool:
+    """`NODES["surface"]`, `starts[rows]`, `locations[:, 0]`."""
+    match part:
         case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
             return _INDEX.search(dotted(table)) is None
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name() | cst.Attribute() as at))]):
-            return depth > 0 and is_many(at, source, depth - 1)  # starts[rows]
-        case cst.Subscript(slice=slices):  # locations[:, 0]
-            return any(isinstance(each.slice, cst.Slice) for each in slices)
-    return False
+            return depth > 0 and is_many(at, source, depth - 1)
+    return any(isinstance(each.slice, cst.Slice) for each in part.slice)
 
 
 def _is_found_along_an_axis(part: Part, source: Source) -> bool:
@@ -204,14 +210,15 @@ def _is_an_array_of_places(made: cst.BaseExpression, source: Source) -> bool:
     match made:
         case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
             return _is_an_array_of_places(whole, source)
-    return not _chooses(made, source) and source.calls(made, *_JOINS, *_FINDS)
+    return not _chooses(made, source) and source.calls(made, *_JOINS, *FINDS)
 
 
 def _chooses(made: cst.BaseExpression, source: Source) -> bool:
-    return isinstance(made, cst.Call) and len(_given(made)) > 1 and source.calls(made, *_WHERE)
+    return isinstance(made, cst.Call) and len(given(made)) > 1 and source.calls(made, *WHERE)
 
 
-def _given(call: cst.Call) -> list[cst.BaseExpression]:
+def given(call: cst.Call) -> list[cst.BaseExpression]:
+    """What a call is handed at a position."""
     return [arg.value for arg in call.args if arg.keyword is None]
 
 
@@ -256,38 +263,6 @@ def _counts(part: Part, source: Source) -> bool:
         case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
             return isinstance(right, cst.Integer) and _counts(left, source)
     return source.calls(meant, *RANGES)
-
-
-def are_as_many_as_found(writes: Sequence[Write], source: Source) -> bool:
-    """Whether a place is as long as there are hits in an array of jax, `jnp.nonzero(x > 0)`, `jnp.arange(n)[mask]`: no
-    trace gets there, and joined places are as many dispatches as writes. So is what goes to each hit of a mask."""
-    if any(_is_as_long_as_found(part, source) for write in writes for part in write.index):
-        return True
-    return all(_is_for_each_hit(write, source) for write in writes)
-
-
-def _is_for_each_hit(write: Write, source: Source) -> bool:
-    """Whether what is called a mask is all of the place, and a row of values goes there, in the order of the hits:
-    `x.at[audio_mask].set(jnp.ravel(audio))`."""
-    match write.index:
-        case (cst.Name(name) as mask,) if _MASK.search(name) and kind(mask, source) != "numpy":
-            return write.value is not None and source.calls(source.meant(write.value), *_ROWS)
-    return False
-
-
-def _is_as_long_as_found(part: Part, source: Source) -> bool:
-    match meant := source.meant(part):
-        case cst.Call(args=args) if source.calls(meant, *_FINDS):
-            is_sized = any(arg.keyword is not None and arg.keyword.value == "size" for arg in args)
-            is_of_jax = (source.qualified_name(meant.func) or "").startswith("jax.")
-            return is_of_jax and not is_sized and not (source.calls(meant, *_WHERE) and len(_given(meant)) > 1)
-        case cst.Subscript(value=counted, slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]):
-            is_mask = isinstance(hits, cst.Comparison) or (
-                isinstance(hits, cst.UnaryOperation) and isinstance(hits.operator, cst.BitInvert)
-            )
-            is_mask |= isinstance(hits, cst.BinaryOperation) and isinstance(hits.operator, cst.BitAnd | cst.BitOr)
-            return is_mask and source.calls(counted, "jax.numpy.arange")
-    return False
 
 
 def is_one_of_many(part: Part, loop: cst.For) -> bool:

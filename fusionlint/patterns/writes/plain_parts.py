@@ -112,7 +112,7 @@ def has_one_axis(value: cst.BaseExpression, source: Source, depth: int = _DEPTH)
         case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[cst.Arg(value=size)]):
             return constant(size) is not None
         case cst.Call(args=[cst.Arg(value=first), *_]) as call if source.calls(call, *_SHAPED):
-            is_number = isinstance(first, cst.Integer | cst.BinaryOperation)
+            is_number = isinstance(first, cst.Integer | cst.BinaryOperation) and not _is_of_sizes(first)
             return is_number or (isinstance(first, cst.Tuple | cst.List) and len(first.elements) == 1)
         case cst.Call(args=[cst.Arg(value=first), *_]) as call if source.calls(call, *TO_ARRAY):
             several = first.elements if isinstance(first, cst.List) else ()
@@ -123,6 +123,18 @@ def has_one_axis(value: cst.BaseExpression, source: Source, depth: int = _DEPTH)
             if source.calls(call, *_OF_ONE_AXIS) or _is_drawn_in_a_row(call, source):
                 return True
             return any(has_one_axis(each, source, depth - 1) for each in operands(call, source) or ())
+    return False
+
+
+def _is_of_sizes(shape: cst.BaseExpression) -> bool:
+    """`(3,) + x.shape[1:]`: as many axes as both have, and no number."""
+    match shape:
+        case cst.Tuple() | cst.List() | cst.Attribute(attr=cst.Name("shape")):
+            return True
+        case cst.Subscript(value=inner, slice=[cst.SubscriptElement(slice=cst.Slice())]):
+            return _is_of_sizes(inner)
+        case cst.BinaryOperation(left=left, right=right):
+            return _is_of_sizes(left) or _is_of_sizes(right)
     return False
 
 

@@ -120,7 +120,7 @@ def is_one_place(part: cst.BaseExpression, source: Source, depth: int = _DEPTH) 
         case cst.Name():
             return _is_one_name(part, source, depth)
         case cst.Attribute():
-            return kind(part, source) is None and _is_of_a_layout(part)
+            return kind(part, source) is None and _is_of_a_layout(part) and not is_many(part, source)
         case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]):
             return _TABLE.search(dotted(table)) is not None
         case cst.UnaryOperation(expression=inner):
