@@ -7,6 +7,7 @@ seen to hold. jax donates no array twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -20,7 +21,7 @@ from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
-_Part = cst.Name | cst.Subscript
+_Part: TypeAlias = "cst.Name | cst.Subscript"
 
 _DEPTH = 4
 # Fewer numbers than these, a megabyte of float32, nobody misses.
