@@ -168,8 +168,11 @@ def _first_or(
     row = f"{shown}.any(axis=-1)" if has_rows else shown
     is_array = _subscripted(node, source)[1] == _TO_FIRST[name] - 1 and not name.endswith(".argwhere")
     kept = "[None]" if is_array else ""
-    is_told = is_row and bool(axes) and not has_rows
-    more = f"; of one with more, each part of {places}({argmax}({shown}), {shown}.shape)" if is_told else ""
+    more = (
+        f"; of one with more, each part of {places}({argmax}({shown}), {shown}.shape)"
+        if is_row and not has_rows
+        else ""
+    )
     return f"{where}({shown}.any(), {argmax}({row}), {source.code(fill)}){kept}{said}".rstrip(",") + more
 
 

@@ -20,6 +20,11 @@ def argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression | N
     return None
 
 
+def by_position(call: cst.Call) -> list[cst.BaseExpression]:
+    """What a call is handed without a name."""
+    return [arg.value for arg in call.args if arg.keyword is None]
+
+
 def keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
     """The argument that `call` hands over under a name."""
     return next((arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)

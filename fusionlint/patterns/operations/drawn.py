@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, constant, inside
-from fusionlint.patterns.code.calls import argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_operand, by_position, has_only
 from fusionlint.patterns.code.layout import Called, Part
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.operations.choice import dtype_of, listed
@@ -73,7 +73,7 @@ def _end_of(numbers: cst.Call, source: Source) -> cst.BaseExpression | None:
         return None
     if not has_only(numbers, 4, "start", "stop", "step", "dtype"):
         return None
-    positional = [arg.value for arg in numbers.args if arg.keyword is None]
+    positional = by_position(numbers)
     if len(positional) + (said is not None) < len(numbers.args):
         return None
     match positional:

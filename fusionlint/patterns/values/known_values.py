@@ -23,7 +23,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     takes_all,
 )
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, by_position
 from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.unpacked import assigned, put, unpacked
 from fusionlint.patterns.values.array_sizes import FILLED, FULL
@@ -133,7 +133,7 @@ class Reader(NamedTuple):
     def _is_laid_out(self, array: cst.Call, depth: int) -> bool:
         """Whether `array` counts, or is what is known in another order, or worked on by itself: `jnp.arange(n)`,
         `jnp.stack([rows, columns])`, `x.reshape(-1)`, `jnp.sin(x)`."""
-        given = [arg.value for arg in array.args if arg.keyword is None]
+        given = by_position(array)
         if self.source.calls(array, *RANGES):
             return bool(given)  # no trace counts to what it does not know
         match array.func:

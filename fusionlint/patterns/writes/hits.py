@@ -11,8 +11,9 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import Part, Write
+from fusionlint.patterns.code.calls import keyword
 from fusionlint.patterns.values.kinds import kind
-from fusionlint.patterns.writes.many import FINDS, WHERE, given
+from fusionlint.patterns.writes.many import FINDS, chooses
 from fusionlint.source.tree import Source
 
 _MASK = regex(r"(^|_)mask$")
@@ -38,10 +39,9 @@ def _is_for_each_hit(write: Write, source: Source) -> bool:
 
 def _is_as_long_as_found(part: Part, source: Source) -> bool:
     match meant := source.meant(part):
-        case cst.Call(args=args) if source.calls(meant, *FINDS):
-            is_sized = any(arg.keyword is not None and arg.keyword.value == "size" for arg in args)
+        case cst.Call() if source.calls(meant, *FINDS):
             is_of_jax = (source.qualified_name(meant.func) or "").startswith("jax.")
-            return is_of_jax and not is_sized and not (source.calls(meant, *WHERE) and len(given(meant)) > 1)
+            return is_of_jax and keyword(meant, "size") is None and not chooses(meant, source)
         case cst.Subscript(value=counted, slice=[cst.SubscriptElement(slice=cst.Index(value=hits))]):
             is_mask = isinstance(hits, cst.Comparison) or (
                 isinstance(hits, cst.UnaryOperation) and isinstance(hits.operator, cst.BitInvert)

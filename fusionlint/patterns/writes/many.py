@@ -23,7 +23,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import keyword
+from fusionlint.patterns.code.calls import by_position, keyword
 from fusionlint.patterns.code.unpacked import kept_in, unpacked
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.reads import attributes_of
@@ -47,7 +47,7 @@ _OF_AXES = tuple(
     for module in ("numpy", "jax.numpy")
     for name in ("triu_indices", "tril_indices", "nonzero", "where")
 )
-WHERE = ("numpy.where", "jax.numpy.where")
+_WHERE = ("numpy.where", "jax.numpy.where")
 # A name seldom stands for more names than this.
 _DEPTH = 8
 # What says what an array holds, and of which shape.
@@ -158,7 +158,7 @@ def _is_found_along_an_axis(part: Part, source: Source) -> bool:
         case cst.Subscript(value=cst.Call() as found, slice=[cst.SubscriptElement(slice=cst.Index(value=axis))]):
             size = keyword(found, "size")
             is_one = size is not None and constant(size) == 1
-            is_place = constant(axis) is not None and not is_one and not _chooses(found, source)
+            is_place = constant(axis) is not None and not is_one and not chooses(found, source)
             return is_place and source.calls(found, *_OF_AXES)
     return False
 
@@ -210,16 +210,12 @@ def _is_an_array_of_places(made: cst.BaseExpression, source: Source) -> bool:
     match made:
         case cst.Subscript(value=whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
             return _is_an_array_of_places(whole, source)
-    return not _chooses(made, source) and source.calls(made, *_JOINS, *FINDS)
+    return not chooses(made, source) and source.calls(made, *_JOINS, *FINDS)
 
 
-def _chooses(made: cst.BaseExpression, source: Source) -> bool:
-    return isinstance(made, cst.Call) and len(given(made)) > 1 and source.calls(made, *WHERE)
-
-
-def given(call: cst.Call) -> list[cst.BaseExpression]:
-    """What a call is handed at a position."""
-    return [arg.value for arg in call.args if arg.keyword is None]
+def chooses(made: cst.BaseExpression, source: Source) -> bool:
+    """`jnp.where(p, one, other)`, which finds no places."""
+    return isinstance(made, cst.Call) and len(by_position(made)) > 1 and source.calls(made, *_WHERE)
 
 
 def _has_axes(name: cst.Name, source: Source) -> bool:

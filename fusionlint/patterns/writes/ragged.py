@@ -9,6 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import RANGES, TO_ARRAY, Part, Write, elements, inside, is_literal, names_read
+from fusionlint.patterns.code.calls import by_position
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.writes.axis import SLICES
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
@@ -87,7 +88,7 @@ def _are_counted_off(found: Piecewise, loop: cst.For, counted: set[str], source:
 
 
 def _is_of_another_length(made: cst.Call, counted: set[str], source: Source) -> bool:
-    match [arg.value for arg in made.args if arg.keyword is None]:
+    match by_position(made):
         case [begin, cst.BinaryOperation(left=left, operator=cst.Add(), right=length)] if left.deep_equals(begin):
             lengths = [length]
         case [_] | [_, _] as lengths:
