@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from fusionlint.compiling import counting, jobs, targets
@@ -26,10 +26,11 @@ Cell = tuple[str, int, str]  # a page, the number of a pair, a target
 
 @dataclass(frozen=True)
 class Cells:
-    """One row: quantity -> (bad, good)."""
+    """One row: quantity -> (bad, good); and what the two were compiled to, if they were."""
 
     target: str
     counts: dict[str, tuple[float, float]]
+    made: tuple[Artifacts, ...] = field(default=(), compare=False, repr=False)
 
     def row(self) -> str:
         shown = [f"{_show(q, bad)} -> {_show(q, good)}" for q, (bad, good) in self.counts.items()]
@@ -112,7 +113,8 @@ def compiled(pairs: Sequence[Pair], target: str, folder: Path) -> list[Cells | s
     results = jobs.compile_many([parse_spec(s) for s in specs], targets.get(target))
     counted = [str(r) if isinstance(r, CompileError) else _count(r) for r in results]
     rows = [_cells(target, *counted[i : i + 2]) for i in range(0, len(counted), 2)]
-    return [_only(row, _told(pair)) for pair, row in zip(pairs, rows, strict=True)]
+    made = [tuple(r for r in results[i : i + 2] if isinstance(r, Artifacts)) for i in range(0, len(results), 2)]
+    return [_only(row, _told(pair), both) for pair, row, both in zip(pairs, rows, made, strict=True)]
 
 
 def _told(pair: Pair) -> tuple[str, ...]:
@@ -122,8 +124,8 @@ def _told(pair: Pair) -> tuple[str, ...]:
     return ("launches", "bytes", "memory") if is_of_memory(pair) else ("launches", "bytes")
 
 
-def _only(row: Cells | str, told: Sequence[str]) -> Cells | str:
-    return row if isinstance(row, str) else replace(row, counts={q: row.counts[q] for q in told})
+def _only(row: Cells | str, told: Sequence[str], made: tuple[Artifacts, ...]) -> Cells | str:
+    return row if isinstance(row, str) else replace(row, counts={q: row.counts[q] for q in told}, made=made)
 
 
 def _count(made: Artifacts) -> dict[str, float]:

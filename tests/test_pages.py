@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import measuring
 import pytest
 
 from fusionlint.compiling import counting, targets
+from fusionlint.explained import explain
 from fusionlint.page import Block, Page, pages_folder
 from fusionlint.rule import all_rules, page
 from fusionlint.source.fixing import fix_text
@@ -24,6 +25,61 @@ from fusionlint.source.world import join
 RULES = tuple(rule.name for rule in all_rules())
 EVERYTHING = Scope(RULES)
 PAGES = [page(name) for name in RULES]
+# Of each rule the pairs of its page that its sensor of compiled programs knows, by their number, and where.
+KNOWN = {
+    "argmax-then-pick": {0: "gc", 1: "gc"},
+    "argsort-then-gather": {0: "c", 2: "c"},
+    "arithmetic-by-at": {0: "gtc", 1: "gt", 2: "t", 3: "gc"},
+    "at-set-by-mask": {0: "gc", 1: "gc"},
+    "blocks-by-at-set": {0: "gtc", 1: "gtc"},
+    "boundary-writes": {0: "gtc", 2: "t"},
+    "chained-at-set": {0: "gtc", 1: "gtc", 2: "g", 3: "gc"},
+    "choice-without-replacement": {0: "gc", 1: "gc"},
+    "chosen-at-set": {0: "gc"},
+    "columns-by-at-set": {0: "gtc"},
+    "complex-fft-of-real": {0: "gc", 1: "gc"},
+    "cond-around-a-write": {0: "gt"},
+    "cond-for-where": {0: "tc", 1: "tc", 3: "gt", 4: "tc"},
+    "cumsum-of-one-hot": {0: "gc"},
+    "diag-then-matmul": {0: "gc", 1: "gc"},
+    "draws-one-by-one": {0: "gtc", 1: "gtc"},
+    "dynamic-program-without-unroll": {0: "g", 1: "g", 2: "g"},
+    "factored-in-two-ways": {0: "gtc", 1: "gtc"},
+    "factored-twice": {0: "gc", 1: "gc", 2: "gc", 3: "gtc", 4: "gtc"},
+    "ffts-one-by-one": {0: "gc"},
+    "flip-around-scan": {0: "gc"},
+    "fori-loop-without-unroll": {3: "gt"},
+    "grid-per-element": {0: "gc", 1: "g"},
+    "independent-permutation": {0: "gtc"},
+    "insert-by-scatter": {0: "gc", 1: "gc", 2: "gc"},
+    "inverse-then-matmul": {1: "gc", 2: "gtc"},
+    "lax-map-for-vmap": {0: "gt", 1: "gt", 2: "gt"},
+    "log-softmax-then-pick": {0: "gc"},
+    "logsumexp-of-two": {0: "gtc", 1: "gtc"},
+    "networks-one-by-one": {0: "gt"},
+    "nonzero-as-mask": {0: "gc", 3: "gc"},
+    "one-hot-by-at-set": {0: "gc", 3: "gc"},
+    "one-hot-in-carry": {0: "gc"},
+    "one-hot-matmul": {0: "gc", 2: "gc"},
+    "pairwise-loop": {0: "gtc"},
+    "roll-then-set": {0: "gtc", 1: "tc", 2: "t"},
+    "rope-by-copies": {0: "tc"},
+    "rows-one-by-one": {0: "tc", 2: "gtc"},
+    "scalar-loop": {0: "gtc"},
+    "scan-without-unroll": {1: "gt", 2: "gt", 3: "gt"},
+    "segments-one-by-one": {0: "gtc", 1: "tc"},
+    "select-or-piecewise": {0: "gtc", 1: "gtc"},
+    "small-linear-algebra": {0: "gtc", 3: "gtc"},
+    "small-matmul": {0: "gc"},
+    "solve-for-cholesky": {0: "gtc", 1: "gtc"},
+    "triangle-indices-in-trace": {0: "gtc", 1: "gtc"},
+    "vmapped-dynamic-slice": {0: "t", 1: "t", 2: "t", 3: "t"},
+    "vmapped-roll": {0: "t", 2: "t"},
+    "write-before-reduction": {0: "gc"},
+    "write-in-fori-loop": {0: "gtc", 3: "gc"},
+    "write-on-diagonal": {0: "gc", 2: "gc"},
+}
+LETTERS = {"g": "h100", "t": "v5e", "c": "cpu"}
 
 of_every_page = pytest.mark.parametrize("name", RULES)
 
@@ -143,14 +199,19 @@ def of_pairs() -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("name", "number"), found, ids=[f"{name}:{i}" for name, i in found])
 
 
-def of_cells() -> pytest.MarkDecorator:
-    found = [
-        (p.name, i, target)
-        for p in PAGES
-        for i, pair in enumerate(p.pairs)
-        if pair.bad.spec
-        for target in measuring.targets_of(pair)
-    ]
+def cells() -> Iterator[measuring.Cell]:
+    for p in PAGES:
+        for i, pair in enumerate(p.pairs):
+            if pair.bad.spec:
+                yield from ((p.name, i, target) for target in measuring.targets_of(pair))
+
+
+def known_cells() -> Iterator[measuring.Cell]:
+    for name, pairs in KNOWN.items():
+        yield from ((name, number, LETTERS[letter]) for number, where in pairs.items() for letter in where)
+
+
+def of(found: Iterable[measuring.Cell]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         ("name", "number", "target"),
         [pytest.param(*cell, id=":".join(map(str, cell)), marks=compilers.needed(cell[2])) for cell in found],
@@ -168,7 +229,7 @@ def test_bad_and_good_compute_the_same(name: str, number: int, unlike: dict) -> 
     assert unlike[name, number] is None
 
 
-@of_cells()
+@of(cells())
 def test_table_is_what_the_compiler_says(
     name: str, number: int, target: str, measured: dict, update_pages: bool
 ) -> None:
@@ -191,6 +252,20 @@ def test_table_is_what_the_compiler_says(
             assert (bad > good) == (said[quantity][0] > said[quantity][1])
             if quantity == "operations" and this.jax_version == measuring.JAX:
                 assert (bad, good) == said[quantity]
+
+
+@pytest.mark.compilers
+@of(known_cells())
+def test_explain_has_the_pages_advice_of_the_bad_form_and_not_of_the_good(
+    name: str, number: int, target: str, measured: dict
+) -> None:
+    if absent := targets.missing(targets.get(target)):
+        pytest.skip(absent)
+    cells = measured[name, number, target]
+    assert not isinstance(cells, str), cells
+    bad, good = (compilers.told(explain(made, all_rules())) for made in cells.made)
+    assert name in bad
+    assert name not in good
 
 
 @of_every_page
