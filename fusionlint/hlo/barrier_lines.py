@@ -39,11 +39,13 @@ def stack_of(value: Value, why: Blame, crossing: Crossing, kernels: Iterable[Ker
 
 
 def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
-    """What jax.grad makes of a step has the step's line, and another name."""
+    """What jax.grad makes of a step has the step's line, and another name. A gradient that somebody wrote has lines of
+    its own, and the name for once; what jax makes of a step in it has it twice."""
     copied = _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
-    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), otherwise)
+    name = next((step.op_name for step in steps if step.stack == stack), otherwise)
+    return name.count("transpose(jvp(") > sum(frame.is_rule for frame in stack)
 
 
 def _is_turned(step: hlo.Instruction) -> bool:
