@@ -43,16 +43,19 @@ def fused(name: str, *lines: str) -> str:
     )
 
 
-def loop(*lines: str, known: bool = True, start: str = "%x", first: str = "", last: str = "") -> hlo.Module:
+def loop(
+    *lines: str, known: bool = True, start: str = "%x", first: str = "", last: str = "", called: str = ""
+) -> hlo.Module:
     """A while of ten iterations over (s32[], f32[64]) that begins with `start`; the lines make %new, the next f32[64],
     of %old and %i. With `known` false nobody knows how many iterations.
-    `first` stands before the loop; `last` after it makes the result of %end."""
+    `first` stands before the loop, which is `called` that, at line 7; `last` after it makes the result of %end."""
+    at = f', metadata={{op_name="jit(f)/vmap()/{called}" source_file="f.py" source_line=7}}' if called else ""
     body = "\n".join(f"  {line}" for line in lines)
     return program(
         *([first] if first else []),
         "%zero = s32[] constant(0)",
         f"%start = (s32[], f32[64]{{0}}) tuple(%zero, {start})",
-        "%loop = (s32[], f32[64]{0}) while(%start), condition=%condition, body=%body",
+        f"%loop = (s32[], f32[64]{{0}}) while(%start), condition=%condition, body=%body{at}",
         "%end = f32[64]{0} get-tuple-element(%loop), index=1",
         *([last] if last else []),
         before=f"""
@@ -971,6 +974,21 @@ def test_who_computes_with_what_is_cut_out_does_more_than_copy() -> None:
     assert by_value(module)["y"].cause == "unknown"
     module = program("%y = f32[32]{0} slice(%x), slice={[0:32]}", "%z = f32[32]{0} sine(%y)")
     assert (by_value(module)["y"].cause, by_value(module)["y"].detail) == ("copy", "of a slice")
+
+
+@pytest.mark.parametrize(
+    ("called", "cause", "lines"),
+    [("scatter-add", ("run as a loop", "scatter-add"), {7}), ("while", ("unknown", ""), set())],
+)
+def test_what_a_tpu_does_place_after_place_is_a_loop_of_one_operation_at_its_line(
+    called: str, cause: tuple[str, str], lines: set[int]
+) -> None:
+    """The values of a scatter of each step under a vmap were a reduction, several readers and an in-place update."""
+    module = loop("%y = f32[64]{0} sine(%old)", "%new = f32[64]{0} cosine(%y)", called=called)
+    barrier = by_value(module)["y"]
+    assert (barrier.cause, barrier.detail) == cause
+    assert barrier.stack[0].line == 7
+    assert {frame.line for kernel in kernels(module) for frame in kernel.stack} == lines
 
 
 SAVED = sorted((Path(__file__).parent / "hlo").glob("*.txt"))

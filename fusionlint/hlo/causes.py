@@ -16,12 +16,14 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.kernels import FREE_TARGETS, is_library_call, target
+from fusionlint.hlo.one_by_one import operation_of
 from fusionlint.hlo.verdicts import Verdict
 
 Cause = Literal[
     "callback",
     "collective",
     "custom call",
+    "run as a loop",
     "copy",
     "library call",
     "dot",
@@ -60,6 +62,7 @@ class Crossing:
     called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
     exchange: str = ""  # what devices send each other here; "" where the value stays on its own
+    loop_of: hlo.Instruction | None = None  # the loop around the writer, where XLA made it of one operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,11 @@ def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         if step.opcode == "custom-call" and not is_library_call(step) and target(step) not in FREE_TARGETS:
             return f"XLA's own for {_primitive(step)}" if _is_of_xla(step) else target(step), step
     return None
+
+
+def _run_as_a_loop(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    loop = crossing.loop_of
+    return (operation_of(loop), loop) if loop else None
 
 
 def _is_of_xla(step: hlo.Instruction) -> bool:
@@ -313,6 +321,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
     ("collective", _collective),  # devices send the value to each other; detail: which collective, among how many
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
+    ("run as a loop", _run_as_a_loop),  # XLA made a loop of one operation; detail: of which
     ("copy", _host),  # into or out of the host's memory
     ("copy", _copy),  # the writer only copies
     ("library call", _library_call),  # writer or reader is a dot, FFT, sort, ... that is called whole; detail: which
