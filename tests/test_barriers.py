@@ -927,6 +927,17 @@ def test_a_line_is_found_through_operands_then_users() -> None:
     assert by_value(program(*lines))["b"].stack == ()
 
 
+def test_an_array_that_the_function_holds_says_where_that_is_called_and_not_what_is_done_with_it() -> None:
+    """A matrix of ones times a vector had the line of the call of the jitted method."""
+    at = 'metadata={op_name="%s" source_file="f.py" source_line=%d}'
+    held = f"%w = f32[64]{{0}} broadcast(%one), dimensions={{}}, {at % ('jit(act)', 9)}"
+    used = f"%z = f32[64]{{0}} tanh(%y), {at % ('jit(act)/dot_general', 3)}"
+    module = program("%one = f32[] constant(1)", held, "%y = f32[64]{0} multiply(%x, %w)", used)
+    assert {by_value(module)[name].stack[0].line for name in "wy"} == {3}
+    alone = program("%one = f32[] constant(1)", held, "%y = f32[64]{0} multiply(%x, %w)", "%z = f32[64]{0} tanh(%y)")
+    assert by_value(alone)["y"].stack[0].line == 9
+
+
 def test_the_cost_model_is_the_cause_only_where_fusing_is_no_faster() -> None:
     module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
     dear, cheap = (Verdict("y", "z", "", us_fused=us, us_unfused=4.0) for us in (4.2, 3.0))

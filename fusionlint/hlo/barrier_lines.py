@@ -89,7 +89,13 @@ def _stack_nearby(value: Value, crossing: Crossing, kernels: Iterable[Kernel], b
     turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
     written = turned or before.stack(own, by, taken)
     known = written or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
-    return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+    found = known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+    return found or next((step.stack for step in upstream if step.stack), ())
+
+
+def _is_of_the_call(step: hlo.Instruction) -> bool:
+    """Whether it is an array that the function holds: it has the line where that is called, and the name of no step."""
+    return step.op_name.endswith(")")
 
 
 def _turns(steps: Iterable[hlo.Instruction]) -> bool:
@@ -106,7 +112,7 @@ def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[
 
 
 def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
-    return next((step.stack for step in steps if step.stack), ())
+    return next((step.stack for step in steps if step.stack and not _is_of_the_call(step)), ())
 
 
 def _copies_whole(why: Blame) -> bool:
