@@ -10,20 +10,30 @@ Names of jax that are private, as in hooks.py; a jax without them (before 0.9) s
 from __future__ import annotations
 
 import _thread
-import inspect
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
+from sys import _getframe
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from fusionlint.pinned import FILE, line_of
 
 # What a Trace of a library does with any step is no rule of it: `process_primitive`, `process_custom_jvp_call`.
 _ANY_STEP = "process_"
-_PINS = threading.local()  # the frames in which jax said: from here on all is of that step
+_Rule: TypeAlias = tuple[int, int]  # how far out it is, and the frame in which jax pinned its step
+
+
+class _Pins(threading.local):
+    """The frames in which jax said: from here on all is of that step."""
+
+    def __init__(self) -> None:
+        self.frames: list[FrameType] = []
+
+
+_PINS = _Pins()
 
 
 def show_rule_lines() -> None:
@@ -63,64 +73,60 @@ def _traceback() -> Any:
 
 def _pinning(jax_module: Any) -> type:
     """The context manager by which jax pins what it does to one step, which remembers where it was entered."""
+    enter, leave = jax_module.UserContextManager.__enter__, jax_module.UserContextManager.__exit__
 
     class Pinning(jax_module.UserContextManager):  # type: ignore[misc]  # of jax, which is not looked at
         __slots__ = ()
 
         def __enter__(self) -> None:
-            vars(_PINS).setdefault("frames", []).append(_asker(inspect.currentframe()))
-            super().__enter__()
+            _PINS.frames.append(_getframe(1))
+            enter(self)
 
         def __exit__(self, *raised: Any) -> None:
             _PINS.frames.pop()
-            super().__exit__(*raised)
+            leave(self, *raised)
 
     return Pinning
 
 
 def _current_of(jax_module: Any) -> Any:
-    before = jax_module.current
+    before, is_users = jax_module.current, jax_module.is_user_filename
 
     def current() -> Any:
         info = before()
-        pins = getattr(_PINS, "frames", None)
+        pins = _PINS.frames
         if not pins or not info.traceback:
             return info
-        inner = [*_between(inspect.currentframe(), pins[-1])]
-        rule = _rule(inner, pins[-1], jax_module.is_user_filename)
-        return info if rule is None else info.replace(traceback=_with_step(inner, rule, info.traceback, jax_module))
+        rule = _rule(_getframe(), pins[-1], is_users)
+        return info if rule is None else info.replace(traceback=_with_step(rule, info.traceback, is_users))
 
     return current
 
 
-def _rule(inner: Sequence[FrameType], pin: FrameType, is_users: Callable[[str], bool]) -> int | None:
-    """Which of the frames `inner` is the rule, that somebody wrote and jax has called since it pinned the step; None
-    where there is none, where that code pins itself, or is asked for each step."""
-    theirs = [number for number, frame in enumerate(inner) if is_users(frame.f_code.co_filename)]
-    if not theirs or inner[-1].f_back is not pin or is_users(pin.f_code.co_filename):
-        return None
-    return None if inner[theirs[-1]].f_code.co_name.startswith(_ANY_STEP) else theirs[-1]
+def _rule(frame: FrameType | None, pin: FrameType, is_users: Callable[[str], bool]) -> _Rule | None:
+    """The rule that somebody wrote and jax has called since it pinned the step, on the way out from `frame`; None where
+    there is none, where that code pins itself, or is asked for each step."""
+    outermost, name, depth = -1, "", 0
+    while frame is not None and frame is not pin:
+        code = frame.f_code
+        if is_users(code.co_filename):
+            outermost, name = depth, code.co_name
+        depth += 1
+        frame = frame.f_back
+    is_one = outermost >= 0 and frame is pin and not name.startswith(_ANY_STEP)
+    return (outermost, depth) if is_one and not is_users(pin.f_code.co_filename) else None
 
 
-def _with_step(inner: Sequence[FrameType], rule: int, step: Any, jax_module: Any) -> Any:
+def _with_step(rule: _Rule, step: Any, is_users: Callable[[str], bool]) -> Any:
     """The call path to here, and behind the rule that of the step. What is traced for itself inside of the rule has the
     path within alone: jax goes on from there."""
     here = _traceback().get_traceback()
-    files = [code.co_filename for code in here.raw_frames()[0]]
-    if rule >= len(files):
+    codes, _ = here.raw_frames()
+    outermost, depth = rule
+    # One more stands here than in `_rule`: this function.
+    if outermost + 1 >= len(codes):
         return here
-    return here + _mark(sum(map(jax_module.is_user_filename, files[len(inner) :]))) + step
-
-
-def _asker(frame: FrameType | None) -> FrameType | None:
-    return frame and frame.f_back
-
-
-def _between(frame: FrameType | None, pin: FrameType) -> Iterator[FrameType]:
-    """From `frame` out to what `pin` called."""
-    while frame is not None and frame is not pin:
-        yield frame
-        frame = frame.f_back
+    return here + _mark(sum(is_users(code.co_filename) for code in codes[depth + 1 :])) + step
 
 
 @cache
