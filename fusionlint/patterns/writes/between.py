@@ -31,18 +31,16 @@ def are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
     """Whether one place is written again and again, which is called the same and means the same each time."""
     if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
         return False
-    return not _means_more(
-        [name for write in writes for part in write.index for name in names_in(part)], writes, source
-    )
+    return not means_more([name for write in writes for part in write.index for name in names_in(part)], writes, source)
 
 
 def is_rebound(writes: Sequence[Write], source: Source) -> bool:
     """Whether a name in a value or a place means something else by the time of the last write."""
     said = [part for w in writes for part in (w.value, *w.index) if part is not None]
-    return _means_more([name for part in said for name in names_in(part)], writes, source)
+    return means_more([name for part in said for name in names_in(part)], writes, source)
 
 
-def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:
+def means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:
     """Whether one of `names` is written, or changed where it stands, between the first write and the last."""
     by_name = {name.value: [each for each in names if each.value == name.value] for name in names}
     if any(len({*map(source.written, several)}) > 1 for several in by_name.values()):
@@ -51,9 +49,10 @@ def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Sour
 
 
 def _is_changed(name: cst.Name, writes: Sequence[Write], source: Source) -> bool:
-    """Whether an element of what `name` holds is stored between the writes: `cut[axis] = slice(n, None)`."""
-    between = source.uses_between(name, writes[0].call, writes[-1].call)
-    return any(_changes(use.node, source) for use in between)
+    """Whether between the writes, and behind where it is read, `name` is written, or an element of what it holds is
+    stored: `cut[axis] = slice(n, None)`."""
+    between, read = source.uses_between(name, writes[0].call, writes[-1].call), source.order(name)
+    return any(_changes(use.node, source) or (use.is_write and use.order > read) for use in between)
 
 
 def _changes(name: cst.Name, source: Source) -> bool:
