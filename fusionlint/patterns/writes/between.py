@@ -49,10 +49,9 @@ def means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Sourc
 
 
 def _is_changed(name: cst.Name, writes: Sequence[Write], source: Source) -> bool:
-    """Whether between the writes, and behind where it is read, `name` is written, or an element of what it holds is
-    stored: `cut[axis] = slice(n, None)`."""
-    between, read = source.uses_between(name, writes[0].call, writes[-1].call), source.order(name)
-    return any(_changes(use.node, source) or (use.is_write and use.order > read) for use in between)
+    """Whether an element of what `name` holds is stored between the writes: `cut[axis] = slice(n, None)`."""
+    between = source.uses_between(name, writes[0].call, writes[-1].call)
+    return any(_changes(use.node, source) for use in between)
 
 
 def _changes(name: cst.Name, source: Source) -> bool:

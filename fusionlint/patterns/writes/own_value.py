@@ -68,9 +68,16 @@ def _is_own(read: cst.Subscript, write: Write, source: Source) -> bool:
 def _are_apart(writes: Sequence[Write], changes: Sequence[_Change], source: Source) -> bool:
     """Whether no place or value is made of what an earlier write left, and each name means one thing all along."""
     parts = [part for write in writes for part in write.index] + [change.value for change in changes]
-    if means_more([name for part in parts for name in names_in(part)], writes, source):
+    said = [name for part in parts for name in names_in(part)]
+    if means_more(said, writes, source) or any(_is_written_behind(name, writes, source) for name in said):
         return False
     own, end = [*(w.array for w in writes), *(c.own for c in changes)], source.order(writes[-1].call)
     names = (source.assigned_name(write.call) for write in writes[:-1])
     reads = (read for name in names if name is not None for read in source.reads(name))
     return all(read in own or is_about(read, source) or source.order(read) > end for read in reads)
+
+
+def _is_written_behind(read: cst.Name, writes: Sequence[Write], source: Source) -> bool:
+    """Whether a name is written anew behind `read`, before the last write."""
+    between = source.uses_between(read, writes[0].call, writes[-1].call)
+    return any(use.is_write and use.order > source.order(read) for use in between)
