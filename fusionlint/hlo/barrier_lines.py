@@ -13,13 +13,12 @@ from itertools import chain, takewhile
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import COPIES, OF_A_SLICE, REDUCES, Blame, Crossing, opcode_before
 from fusionlint.hlo.cost import IN_PLACE
-from fusionlint.hlo.flow import SAME_VALUE, Flow, Node, Path
+from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.in_place import conditional_of_copy
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.lost import PRODUCTS, Lost, Taken, made_with
 from fusionlint.hlo.work import made, value_shape
-
-_SAME = SAME_VALUE | {"get-tuple-element"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def stack_of(value: Value, why: Blame, crossing: Crossing, kernels: Iterable[Ker
 def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
     """What jax.grad makes of a step has the step's line, and another name. A gradient that somebody wrote has lines of
     its own, and the name for once; what jax makes of a step in it has it twice."""
-    copied = _of_branches(value) or _copied(value) if _copies_whole(why) else ()
+    copied = conditional_of_copy(value.names.module, value.node) or _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
     name = next((step.op_name for step in steps if step.stack == stack), otherwise)
@@ -61,7 +60,11 @@ def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> St
     module, blamed = value.names.module, why.instruction
     if _is_turned(blamed) and (written := before.product(blamed.stack)):
         return written
-    copied = _of_branches(value) or _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
+    copied = (
+        conditional_of_copy(value.names.module, value.node) or _copied(value) or _copied_for(value, crossing)
+        if _copies_whole(why)
+        else ()
+    )
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     if called := before.called(module, blamed):
@@ -120,19 +123,6 @@ def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
 def _copies_whole(why: Blame) -> bool:
     """Whether the writer is what copies; where a reader is, the value was made at the writer's own line."""
     return why.cause == "copy" and why.detail != OF_A_SLICE and why.instruction.opcode in COPIES
-
-
-def _of_branches(value: Value) -> tuple[hlo.Instruction, ...]:
-    """The conditional whose result the copy kernel copies, or which hands it what it copies: its branches write into
-    memory of their own, so that one copies what it changes nothing of, and a loop around what it goes on with."""
-    module, (computation, name) = value.names.module, value.node
-    steps = module.computations[computation].instructions
-    source = steps[name]
-    while source.operands and (source is steps[name] or source.opcode in _SAME):
-        source = steps[source.operands[0]]
-    if source.opcode == "parameter":
-        return tuple(caller for _, caller in module.callers(computation) if caller.opcode == "conditional")
-    return (source,) if source.opcode == "conditional" else ()
 
 
 def _copied(value: Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:

@@ -58,6 +58,7 @@ class Crossing:
     branched: bool
     returned: bool
     kept: bool  # an argument's copy, made because the caller keeps the argument
+    handed_on: bool  # a copy that a branch makes of what it is given
     fetched: bool  # from the host's memory
     called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
@@ -180,7 +181,7 @@ def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         return "of an argument that is not donated", crossing.made[0]
     if crossing.carried or crossing.entered:
         return "of a loop's carry", crossing.made[0]
-    return "handed on by a branch" if crossing.branched else "", crossing.made[0]
+    return "handed on by a branch" if crossing.handed_on else "", crossing.made[0]
 
 
 def _library_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
