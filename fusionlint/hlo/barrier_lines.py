@@ -15,6 +15,7 @@ from fusionlint.hlo.causes import COPIES, OF_A_SLICE, REDUCES, Blame, Crossing, 
 from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.in_place import conditional_of_copy
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.lost import PRODUCTS, Lost, Taken, made_with
 from fusionlint.hlo.work import made, value_shape
@@ -41,7 +42,7 @@ def stack_of(value: Value, why: Blame, crossing: Crossing, kernels: Iterable[Ker
 def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
     """What jax.grad makes of a step has the step's line, and another name. A gradient that somebody wrote has lines of
     its own, and the name for once; what jax makes of a step in it has it twice."""
-    copied = _copied(value) if _copies_whole(why) else ()
+    copied = conditional_of_copy(value.names.module, value.node) or _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
     name = next((step.op_name for step in steps if step.stack == stack), otherwise)
@@ -55,11 +56,15 @@ def _is_turned(step: hlo.Instruction) -> bool:
 
 def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
-    where the copied value was made, not at its loop."""
+    where the copied value was made, not at its loop; for a conditional, there."""
     module, blamed = value.names.module, why.instruction
     if _is_turned(blamed) and (written := before.product(blamed.stack)):
         return written
-    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
+    copied = (
+        conditional_of_copy(value.names.module, value.node) or _copied(value) or _copied_for(value, crossing)
+        if _copies_whole(why)
+        else ()
+    )
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     if called := before.called(module, blamed):

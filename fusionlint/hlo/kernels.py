@@ -166,6 +166,8 @@ def _wrapped(module: hlo.Module, item: hlo.Instruction) -> hlo.Instruction | Non
 
 
 def _is_work(module: hlo.Module, item: hlo.Instruction) -> bool:
+    if 0 in item.shape.dims:  # no element, nothing to launch a kernel for
+        return False
     wrapped = _wrapped(module, item)
     if wrapped is not None:
         return wrapped.opcode not in _CONTROL

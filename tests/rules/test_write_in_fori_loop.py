@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from textwrap import dedent
+
+import compilers
 import pytest
 
+from fusionlint.rule import all_rules
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
 
@@ -78,3 +83,21 @@ def test_what_the_step_before_left_at_another_place_is_needed() -> None:
     scope = Scope(("write-in-fori-loop",))
     assert not check_text(code.replace("PLACE", "i + 1").encode(), "m.py", scope)
     assert len(check_text(code.replace("PLACE", "i").encode(), "m.py", scope)) == 1
+
+
+@pytest.mark.compilers
+@pytest.mark.parametrize("name", ["h100", "v5e"])
+def test_writes_of_a_mapped_loop_are_known_also_where_a_tpu_packs_their_places(name: str, tmp_path: Path) -> None:
+    code = """
+    import jax
+    import jax.numpy as jnp
+
+    def seen(boards):
+        def one(board):
+            empty = jnp.zeros((16, 31), dtype=bool)
+            return jax.lax.fori_loop(0, 16, lambda i, seen: seen.at[i, board[i]].set(True), empty)
+        return jax.vmap(one)(boards)
+    """
+    calls = compilers.written(dedent(code), ["seen(i32[64,16])"], tmp_path)
+    (report,) = compilers.explained(calls, name, all_rules()).values()
+    assert compilers.told(report) == {"write-in-fori-loop"}
