@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_fresh, is_whole, names_read
+from fusionlint.patterns.code.at import WRITES, Write, at_write, is_fresh, names_read
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
-from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import is_only_written, path, root
@@ -28,10 +26,9 @@ from fusionlint.patterns.writes.heavy import (
     is_made_by_heavy_work,
     is_made_for_a_loop,
 )
-from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
+from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.rebuilt import rebuilt
-from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -55,8 +52,6 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     writes = path(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
-        return
-    if _is_worked_over(writes, source):
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
         return
@@ -96,9 +91,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
-    if write is None or are_windows_over(write, node, source) or _is_vector_of_results(write, source):
-        return
-    if _may_be_gathered(write, node, source):
+    if write is None or are_windows_over(write, node, source):
         return
     array, pair = dotted(root(write)), _pair_of_a_loop(write, node, source)
     yield source.finding(
@@ -117,36 +110,9 @@ def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
     return "put the blocks together at once: jnp.block, jnp.concatenate, or jax.scipy.linalg.block_diag"
 
 
-def _is_worked_over(writes: Sequence[Write], source: Source) -> bool:
-    """Whether there is one block, in which something is added, `.at[:n].set(rows).at[:n, :3].add(-centers)`: that is no
-    block beside it, and no join says so."""
-    first, *others = writes
-    return first.method == "set" and all(
-        later.method == "add" and _holds(first.index, later.index, source) for later in others
-    )
-
-
-def _holds(block: Sequence[Part], part: Sequence[Part], source: Source) -> bool:
-    """Whether a place is seen to lie within another: on each axis it is the same, or all of that is taken."""
-    if any(isinstance(one, cst.Ellipsis) for one in (*block, *part)):
-        return False
-    pairs = zip_longest(block, part)
-    return all(
-        one is None or is_whole(one) or (other is not None and source.code(one) == source.code(other))
-        for one, other in pairs
-    )
-
-
 def _where(pair: int) -> str:
     """Where that is so: what arithmetic alone reads is one kernel with it elsewhere."""
     return " on a TPU" if pair == _READ else ""
-
-
-def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:
-    """Whether a place beside the slices may be an array of places, `.at[rows, a:b]`: such blocks nothing joins."""
-    counted = counted_by(loop)
-    names = [part for part in write.index if isinstance(part, cst.Name) and part.value not in counted]
-    return any(stands(name, source) in (Stands.MANY, Stands.UNSEEN) for name in names)
 
 
 def _is_set_anew(write: Write) -> bool:
@@ -174,12 +140,3 @@ def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
     if axis_of([write]) is None or any(are_columns([write], value, source) for value in made):
         return _ALONE
     return _READ if is_worked_on_alone(write.call, source, loop) else _ALONE
-
-
-def _is_vector_of_results(write: Write, source: Source) -> bool:
-    """Whether numbers that a function of the project returns are kept in a vector: what it does is most of the work."""
-    array = root(write)
-    value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
-    if len(write.index) != 1 or not isinstance(array, cst.Name) or not isinstance(value, cst.Call):
-        return False
-    return is_vector(array, source) and ":" in (source.qualified_name(value.func) or "")

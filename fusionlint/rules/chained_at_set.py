@@ -166,7 +166,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):
         return
-    if is_for_a_reset_of_bodies(node, source) or _is_decomposed(found, source) or are_numbers(found, node, source):
+    if is_for_a_reset_of_bodies(node, source) or are_numbers(found, node, source):
         return
     if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return
@@ -284,11 +284,6 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
     if is_for_a_decomposition(last, source) or is_decomposed(last, source) or is_dropped(last, source):
         return True
     return are_given_by_a_loop(writes, source)
-
-
-def _is_decomposed(found: Piecewise, source: Source) -> bool:
-    """Whether the one array that a loop writes is handed to a decomposition behind it."""
-    return len(found.arrays) == 1 and any(is_decomposed(write.call, source) for write in found.writes)
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

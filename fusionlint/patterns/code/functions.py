@@ -53,6 +53,11 @@ def returns_of(function: cst.FunctionDef, source: Source) -> Iterator[cst.Return
     return own_parts(function, cst.Return, source)
 
 
+def handed_as(name: cst.Name, source: Source) -> list[cst.Param]:
+    """The parameters by which a function is handed what `name` may hold."""
+    return [above for use in source.writes(name) if isinstance(above := source.parent(use.node), cst.Param)]
+
+
 def own_parts(function: Function, kind: type[Node], source: Source) -> Iterator[Node]:
     """The nodes of a type that stand in a function itself, not in functions inside it."""
     return (part for part in inside(function.body, kind) if source.function(part) is function)

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.code.at import Write, constant, is_fresh, is_literal, told_axes
-from fusionlint.patterns.writes.chain import root, shown, write_on
+from fusionlint.patterns.writes.chain import root, write_on
 from fusionlint.patterns.writes.loop import counted_by
 from fusionlint.source.tree import Source
+
+# A value longer than this says less than its outline.
+_LONG = 30
 
 
 def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
@@ -34,7 +37,7 @@ def stack(writes: Sequence[Write], source: Source, jnp: str) -> str | None:
     numbers = [constant(write.index[axis]) for write in writes]
     if not is_fresh(made, source) or numbers != [*range(len(writes))] or constant(length) != len(writes):
         return None
-    values = ", ".join(shown(write.value, source) for write in writes)
+    values = ", ".join(source.brief(write.value, _LONG) for write in writes)
     has_rows = isinstance(made, cst.Call) and isinstance(made.args[0].value, cst.Tuple)
     is_filled = has_rows and any(is_literal(write.value) for write in writes)
     shaped = ", each in the shape of its part" if is_filled else ""
