@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import elements, indexed_by, inside, names_in
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, elements, indexed_by, inside, is_literal, names_in
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, as_argument, as_operand, has_only
 from fusionlint.patterns.code.layout import Called, named_as
@@ -223,7 +223,20 @@ def _is_nothing(node: cst.Call, sort: Sorted, source: Source) -> bool:
     """Whether a sort more is nothing beside what is done there, or runs once, on the host or for a picture."""
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
         return True
-    return is_asked_for_by_pictures(source.project, source.place(node))
+    if is_asked_for_by_pictures(source.project, source.place(node)):
+        return True
+    return _is_a_list_by_default(sort.array, source)
+
+
+def _is_a_list_by_default(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether a few numbers that are written out are sorted where nobody says others, `jnp.array([0.2, 0.8]) if q is
+    None else q`: who does, says as few."""
+    match source.meant(array):
+        case cst.IfExp(body=one, orelse=other):
+            made = [each for each in (one, other) if source.calls(each, *TO_JAX_ARRAY)]
+            written = [argument(call, 0, "object") for call in made]
+            return any(isinstance(each, cst.List) and is_literal(each) for each in written)
+    return False
 
 
 def _is_a_write(array: cst.BaseExpression) -> bool:

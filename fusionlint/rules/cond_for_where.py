@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.lazily import regex
 from fusionlint.patterns.branches.cheap import is_cheap
 from fusionlint.patterns.branches.choices import as_choice, of_fields
 from fusionlint.patterns.branches.conditional import (
@@ -35,6 +37,7 @@ from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.conditionals import conditionals_at, hands_on, is_choice_of_arrays
 from fusionlint.patterns.compiled.words import line_of
+from fusionlint.patterns.runs.alternatives import said_above
 from fusionlint.patterns.runs.mapped_methods import in_a_mapped_method
 from fusionlint.patterns.runs.transformations import in_an_update
 from fusionlint.patterns.runs.under import VMAPS, under_loop, under_map, under_vmap
@@ -58,6 +61,11 @@ _GUARDED = (
 )
 # What is longer is told in other words.
 _LONG = 100
+# So far above a conditional is said what it costs, and how that is said.
+_ABOVE = 6
+_ORDER = regex(r"\bO\([^)]+\)")
+_NANS = regex(r"\b(avoid\w*|prevent\w*|spar\w+|without|no)\W(\w+\W+){0,3}nans?\b", re.I)
+_CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
 # What leaves something that only a run knows.
@@ -100,7 +108,7 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_there = not (is_seen or is_update or is_number) and chooses_what_is_there(found, source)
     if not is_seen and not (is_update or is_number or is_there):
         return
-    if _is_mapped(found, source) or _is_for_nobody(found, source):
+    if _is_mapped(found, source) or _is_for_nobody(found, source) or _is_weighed(node, source):
         return
     message, pair = _case(found, source)
     if pair == 0:
@@ -158,6 +166,13 @@ def _advice(barrier: Barrier, conditionals: Iterator[hlo.Instruction]) -> str | 
         return None
     lines = [(one.path, one.line) for stack in (found.stack, barrier.stack) for one in stack[:1]]
     return f"{_WHERE} of {line_of(found)}" if len({*lines}) == 2 else _WHERE
+
+
+def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comment above says what the conditional costs, "O(length) in each step, but the checks are cheap", or
+    what it spares, "avoid making NaNs, by using a cond"."""
+    said = said_above(node, _ABOVE, source)
+    return bool((_ORDER.search(said) or _NANS.search(said)) and _CONDITION.search(said))
 
 
 def _asks_a_result(found: Conditional, source: Source) -> bool:

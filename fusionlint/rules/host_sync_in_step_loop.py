@@ -71,9 +71,8 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
         return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
-    found = [
-        node for node in _kept(fetched(loop, apart, source), loop, source) if not _is_a_count(node, loop, steps, source)
-    ]
+    found = _kept([*fetched(loop, apart, source)], loop, source)
+    found = [node for node in found if not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     if any(is_whole(node, source) for node in found) and is_animated(loop, source):

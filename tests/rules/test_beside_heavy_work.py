@@ -118,12 +118,6 @@ def test_a_block_beside_a_decomposition_is_nothing(value: str, number: int) -> N
     assert found("blocks-by-at-set", BLOCKS.format(value=value)) == number
 
 
-@pytest.mark.parametrize(("place", "number"), [("i", 1), ("jnp.argmax(part)", 1), ("rows_of(part)", 0)])
-def test_blocks_at_places_that_may_be_arrays_are_not_joined(place: str, number: int) -> None:
-    code = BLOCKS.format(value="jnp.sin(part)").replace(".at[i, :", ".at[place, :")
-    assert found("blocks-by-at-set", code.replace("        out =", f"        place = {place}\n        out =")) == number
-
-
 @pytest.mark.parametrize(("asked", "number"), [("with_writes", 1), ("with_one", 0)])
 def test_a_function_inside_another_that_nobody_asks_for_never_runs(asked: str, number: int) -> None:
     assert found("chained-at-set", NESTED.format(asked=asked)) == number

@@ -85,20 +85,6 @@ PUSHED = f"""{STACK.replace("stack.at[top + 1].set(left[node]), top + 1", "pushe
 def pushed(rows, at, node):
     return rows.at[at].set(node), at
 """
-WARMED = """
-def opened(ones, groups):
-    for axes in groups:
-        warm = jax.jit(lambda x: lax.psum(x, axes))
-        USE
-"""
-MERGED = """
-def merged(trees):
-    return [merge(tree) for tree in trees]
-
-def merge(tree):
-    layout = jax.tree.map(lambda x: x.sharding, OF)
-    return jax.jit(lambda t: jax.tree.map(jnp.sum, t), out_shardings=layout)(tree)
-"""
 STOPS = """
 @jax.jit
 def step(w, x):
@@ -195,11 +181,6 @@ def found(code: str, rule: str) -> list[int]:
         (STACK, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
         (PUSHED, "while-loop-under-vmap", "TAKEN", "stack[top]", 0),
         (PUSHED, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
-        (WARMED, "jit-per-call", "USE", "warm(ones).block_until_ready()", 0),
-        (WARMED, "jit-per-call", "USE", "jax.block_until_ready(warm(ones))", 0),
-        (WARMED, "jit-per-call", "USE", "print(warm(ones))", 1),
-        (MERGED, "jit-per-call", "OF", "tree", 0),
-        (MERGED, "jit-per-call", "OF", "LAYOUTS", 1),
         (STOPS, "host-sync-in-step-loop", "TABLE", "losses", 0),
         (STOPS, "host-sync-in-step-loop", "TABLE", "others", 1),
         (GYM, "loop-over-jit", "STEP", "obs, reward, done, info = env.step(action)", 0),

@@ -280,21 +280,6 @@ def test_a_factorization_takes_longer_than_what_fills_the_matrix(taken: str, cou
     assert len(found("chained-at-set", FACTORED.format(taken=taken))) == count
 
 
-FIELD = """
-def field(power, {handed}):
-    key = {key}
-    noise = jax.random.normal(key, power.shape)
-    return jnp.fft.ifftn(jnp.fft.fftn(noise) * power).real
-"""
-
-
-@pytest.mark.parametrize(
-    ("handed", "key", "count"), [("seed", "jax.random.PRNGKey(seed)", 0), ("rng", "jax.random.split(rng)[0]", 1)]
-)
-def test_a_field_of_a_seed_is_made_once(handed: str, key: str, count: int) -> None:
-    assert len(found("complex-fft-of-real", FIELD.format(handed=handed, key=key))) == count
-
-
 CHOSEN = """
 def good(x):
     return x.reshape(-1)[jnp.array([0, 1])]

@@ -85,8 +85,13 @@ def _factors(body: Function, source: Source) -> Iterator[list[cst.BaseExpression
         match node:
             case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right):
                 yield [left, right]
-            case cst.Call(args=args) if is_product(node, source):
+            case cst.Call(args=args) if is_product(node, source) or _has_products(node, source):
                 yield [arg.value for arg in args]
+
+
+def _has_products(call: cst.Call, source: Source) -> bool:
+    helper = helper_called(call, source)
+    return helper is not None and any(is_product(node, source) for node in inside(helper.body))
 
 
 def made_of(parameter: cst.Name, body: Function) -> frozenset[str]:
