@@ -200,8 +200,13 @@ def _is_of_a_row(write: Write, source: Source) -> bool:
 
 
 def _is_of_one_axis(write: Write, source: Source) -> bool:
-    """Whether what is written is a number, in zeros that are seen to have one axis."""
-    return len(write.index) == 1 and axes_of(write, source) == 1
+    """Whether what is written is a number, in zeros that are seen to have one axis, or one line."""
+    return (len(write.index) == 1 and axes_of(write, source) == 1) or _is_a_line(write, source)
+
+
+def _is_a_line(write: Write, source: Source) -> bool:
+    """`.at[i, :]` for the place of an element of a vmap: all that is written is one line."""
+    return len(write.index) == 2 and _is_counted(write.index[0], source) and is_whole(write.index[1])
 
 
 def _is_counted(part: Part, source: Source) -> bool:

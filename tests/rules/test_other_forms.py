@@ -495,6 +495,13 @@ QUIET = [
         def unseen(shape, places, values):
             return jnp.zeros(shape).at[places].set(values)
 
+        def many(positions, places, n):
+            @jax.vmap
+            def one(i):
+                return jnp.zeros((n, 2)).at[i, :].set(1.0)
+
+            return one(places)
+
         def diagonal(n):
             return jnp.zeros((n, n)).at[jnp.arange(n), jnp.arange(n)].set(1)
         """,

@@ -9,20 +9,12 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import number_in
+from fusionlint.patterns.code.functions import calls_here
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.traced import calls_in_use
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
-
-
-def calls_here(function: cst.FunctionDef, source: Source) -> list[cst.Call]:
-    """The calls of a def by its name, where all that anybody minds the speed of stand in its file; none where others
-    call it, too."""
-    place = source.body_place(function)
-    if any(caller.path != source.path for caller, _ in calls_in_use(source.project, place)):
-        return []
-    return [call for call in source.calls_of((source.project.name_of(place),)) if not source.is_idle(call)]
 
 
 def calls_of_name(name: cst.Name, source: Source, depth: int = 2) -> list[cst.Call] | None:

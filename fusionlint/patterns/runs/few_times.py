@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.runs.all_calls import calls_here
+from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.runs.often import is_called_as_step, is_run_often
 from fusionlint.source.tree import Source
 

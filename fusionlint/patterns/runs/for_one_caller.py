@@ -15,7 +15,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.elementwise import worked_on
-from fusionlint.patterns.runs.all_calls import calls_here
+from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

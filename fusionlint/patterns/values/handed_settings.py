@@ -12,8 +12,7 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.constants import is_called_constant
-from fusionlint.patterns.code.functions import parameters
-from fusionlint.patterns.runs.all_calls import calls_here
+from fusionlint.patterns.code.functions import calls_here, parameters
 from fusionlint.source.facts import NOTHING, Call, Function, Value
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place

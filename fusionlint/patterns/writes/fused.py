@@ -14,7 +14,7 @@ import libcst as cst
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, is_about, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on
-from fusionlint.patterns.runs.all_calls import calls_here
+from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.values.static_fields import is_static_field
 from fusionlint.source.tree import Source
