@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from fusionlint.finding import Finding
-from fusionlint.patterns.code.at import WRITES, Write, at_write, is_fresh, names_read
+from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_fresh, is_whole, names_read
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
@@ -52,6 +53,8 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     writes = path(last, source)
     if not is_blocks(writes, source) or is_folded(writes, source) or is_concrete(node, source):
+        return
+    if _is_worked_over(writes, source):
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
         return
@@ -108,6 +111,26 @@ def block_after_block(barrier: Barrier, module: hlo.Module) -> str | None:
     if not are_blocks(barrier, module):
         return None
     return "put the blocks together at once: jnp.block, jnp.concatenate, or jax.scipy.linalg.block_diag"
+
+
+def _is_worked_over(writes: Sequence[Write], source: Source) -> bool:
+    """Whether there is one block, in which something is added, `.at[:n].set(rows).at[:n, :3].add(-centers)`: that is no
+    block beside it, and no join says so."""
+    first, *others = writes
+    return first.method == "set" and all(
+        later.method == "add" and _holds(first.index, later.index, source) for later in others
+    )
+
+
+def _holds(block: Sequence[Part], part: Sequence[Part], source: Source) -> bool:
+    """Whether a place is seen to lie within another: on each axis it is the same, or all of that is taken."""
+    if any(isinstance(one, cst.Ellipsis) for one in (*block, *part)):
+        return False
+    pairs = zip_longest(block, part)
+    return all(
+        one is None or is_whole(one) or (other is not None and source.code(one) == source.code(other))
+        for one, other in pairs
+    )
 
 
 def _where(pair: int) -> str:

@@ -128,6 +128,18 @@ CASES = {
         "jnp.roll(stone, i) & board)\n\n    return ",
         "jnp.roll(turns, i) & board)\n\n    return stone & ",
     ),
+    "what is added within a block": Case(
+        "blocks-by-at-set",
+        """
+        @jax.jit
+        def placed(rows, centers, n, m):
+            grid = jnp.zeros((1000, 4))
+            grid = grid.at[:n, :].set(rows)
+            return grid.at[:n, :3].add(-centers[:n])
+        """,
+        ".at[:n, :3].add",
+        ".at[n:, :3].add",
+    ),
     "what a solver begins with, iterative or not": Case(
         "blocks-by-at-set",
         """
