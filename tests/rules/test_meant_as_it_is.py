@@ -108,6 +108,16 @@ def gathered(x, basis, places, n, reduce_memory):
         total = jax.ops.segment_sum((x[:, None] * basis[:, :, None]).reshape(-1, 4 * n), places, 8)
     return total
 """
+TRIED = """
+import optax
+@jax.jit
+def epoch(params, state, batches, gradient, optimizer, n):
+    # Tested jax.lax.scan for the loop
+    for i in range(n):
+        updates, state = optimizer.update(gradient(params, batches[i]), state)
+        params = optax.apply_updates(params, updates)
+    return params, state
+"""
 RESAMPLED = """
 import numpy as np
 def resampled(times, columns, wanted):
@@ -224,6 +234,7 @@ CASES = {
     "buckets of distances": ("one-hot-matmul", BIAS, ("buckets", "positions")),
     "a product that was chosen": ("one-hot-matmul", STYLES, ('== "matmul"', '!= "matmul"')),
     "one by one to spare memory": ("chained-at-set", SPARING, ("reduce_memory:", "chunk_size:")),
+    "a loop that was tried as a scan": ("unrolled-steps", TRIED, ("Tested jax", "Never got jax")),
     "for numpy": ("default-searchsorted", RESAMPLED, ("np.asarray(", "jnp.abs(")),
     "first rows of a wrapped loop": ("chained-at-set", FIRST, ("fori_loop(1, order - 1, step, ", "(")),
     "one chunk after the other": ("lax-map-for-vmap", CHUNKS, ("number_of_chunks", "batch_size")),
