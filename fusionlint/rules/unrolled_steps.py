@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -12,6 +13,7 @@ from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.dispatch.updates import APPLY, applied_by_a_state, may_apply
 from fusionlint.patterns.loops.carry import Carry, calls, read
 from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.runs.alternatives import comments_above
 from fusionlint.rule import Rule
 from fusionlint.source.facts import RawValue
 from fusionlint.source.tree import Source
@@ -25,6 +27,9 @@ _OF_A_STEP = 2
 _ITERATES = regex(r"(^|[._])(solver|optimi[sz]er|minimi[sz]er)\.(update|step)$")
 # What takes the next batch off an iterator, `next(iter(loader))`, is no code for a trace: each step is called.
 _ASKS = "next"
+# What says above a loop, as close as this, that a scan was measured.
+_CLOSE = 4
+_TRIED = regex(r"test|slow|fast|measur|benchmark", re.I)
 
 
 def _stepping_in_a_loop(source: Source) -> Iterator[str]:
@@ -42,7 +47,7 @@ def _stepping_in_a_loop(source: Source) -> Iterator[str]:
 def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
     """The loop goes on with the parameters that it has updated, or counts the steps of a compiled function or a solver
     that it hands its own outcome, in code that is seen to be traced."""
-    if source.context(loop) != "traced" or is_few(loop.iter, source):
+    if source.context(loop) != "traced" or is_few(loop.iter, source) or _was_tried(loop, source):
         return
     carry = Carry(loop)
     own = [c for c in calls(loop.body) if source.loop(c) is loop]
@@ -66,6 +71,12 @@ def stepped_in_a_loop(loop: cst.For, source: Source) -> Iterator[Finding]:
 
 def _may_iterate(called: RawValue) -> bool:
     return isinstance(called, str) and bool(_ITERATES.search(called))
+
+
+def _was_tried(loop: cst.For, source: Source) -> bool:
+    """Whether a comment close above the loop says how the scan that it could be went: `# Tested jax.lax.scan`."""
+    above = comments_above(source.location(loop).line, _CLOSE, source)
+    return any("scan" in text and _TRIED.search(text) for text in above)
 
 
 def _handed_on(call: cst.Call, carry: Carry, source: Source) -> int:
