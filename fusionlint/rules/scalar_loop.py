@@ -12,7 +12,6 @@ from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
-from fusionlint.patterns.runs.alternatives import is_instead_of
 from fusionlint.patterns.runs.loop_bodies import loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
@@ -36,7 +35,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     found = walk(node, source)
     if found is None or _needs_all_so_far(found, source):
         return
-    if is_never_read(node, source) or is_instead_of(node, source, FORI, WHILE):
+    if is_never_read(node, source):
         return
     if _makes_up_for_rounding(found, source):
         return

@@ -40,7 +40,6 @@ from fusionlint.patterns.donation.large_states import (
     are_caches,
     are_large,
     is_beside_its_model,
-    is_beside_rollouts,
     is_large,
     is_of_a_population,
     is_of_em,
@@ -252,7 +251,7 @@ def _finding(
     handed = [dotted(arg.value) for call in calls for arg in call.args]
     if is_beside_its_model(names.values(), handed) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
-    if is_beside_rollouts(node, handed, source) or is_of_a_population(node, source):
+    if is_of_a_population(node, source):
         return
     what = " and ".join(f"`{name}`" for name in names.values())
     is_written, order = are_caches(names.values()), in_order(calls, names, source)

@@ -23,7 +23,6 @@ from fusionlint.patterns.operations.along_axis import (
 from fusionlint.patterns.operations.windows import Window, gathered
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.patterns.values.below_zero import may_be_below_zero
-from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.rule import Rule
 from fusionlint.source.syntax import brief
@@ -79,8 +78,6 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
         return
-    if _is_meant(node, name, source):
-        return
     rows = _rows(node, starts, source) if name == _UPDATE else None
     yield from _finding(node, name, source, rows or (_line(node, starts, source) if name == _UPDATE else None))
 
@@ -120,39 +117,6 @@ def window_after_window(barrier: Barrier, module: hlo.Module) -> str | None:
     if loop.op_name.endswith("/gather"):
         return "an index of integer arrays, x[rows[:, None], columns], in place of dynamic_slice: one gather"
     return "jnp.where with a comparison of jnp.arange with the place, in place of dynamic_update_slice"
-
-
-def _is_meant(node: cst.Call, name: str, source: Source) -> bool:
-    """Whether a comment right above says that this is a window on purpose, where a gather would hold what it is there
-    to avoid; or says so above another of the same outermost function that begins at the same mapped number."""
-    here, around = _first(node, name, source), _outermost(node, source)
-    if here is None or around is None:
-        return False
-    for one in source.calls_of((name,)):
-        if isinstance(one, cst.Call) and _outermost(one, source) is around:
-            first = _first(one, name, source)
-            if first is not None and first.deep_equals(here) and _is_explained(one, source):
-                return True
-    return False
-
-
-def _is_explained(node: cst.Call, source: Source) -> bool:
-    above = source.line(source.location(node).line - 1)
-    return above.lstrip().startswith("#") and is_chosen(node, source)
-
-
-def _first(node: cst.Call, name: str, source: Source) -> cst.BaseExpression | None:
-    """Where the window begins along the first axis."""
-    starts = argument(node, *_STARTS[name])
-    match source.meant(starts) if starts is not None else None:
-        case cst.Tuple(elements=[first, *_]) | cst.List(elements=[first, *_]):
-            return first.value
-    return None
-
-
-def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
-    around = [*source.ancestors(node, cst.FunctionDef)]
-    return around[-1] if around else None
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:

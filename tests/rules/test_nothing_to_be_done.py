@@ -136,21 +136,6 @@ def path(parent, start):
 
 found = jax.jit(jax.vmap(path, (None, 0)))
 """
-LEVELS = """
-def find(tree, target):
-    def turn(carry):
-        i, target = carry
-        left = target < tree[2 * i]
-        return jnp.where(left, 2 * i, 2 * i + 1), jnp.where(left, target, target - tree[2 * i])
-
-    def goes_on(carry):
-        i, target = carry
-        return i < 1024
-
-    return jax.lax.while_loop(goes_on, turn, (1, target))
-
-found = jax.jit(jax.vmap(find, (None, 0)))
-"""
 SORTED = """
 @jax.jit
 def nearest(d):
@@ -281,7 +266,6 @@ CASES = {
     "another argument holds it": ("update-without-donation", ALIASED, ("old = train_state.params", "old = 1")),
     "a few numbers": ("update-without-donation", FEW, ('{"mass": jnp.asarray(1.0)}', "weights")),
     "what leads to the next": ("while-loop-under-vmap", CHASED, ("parent[here]", "here - parent[here]")),
-    "the levels of a tree": ("while-loop-under-vmap", LEVELS, ("i < 1024", "tree[i] < target")),
     "other places of the order": ("sort-for-max", SORTED, ("jnp.argsort(d)[1]", "jnp.sum(d)")),
     "a reason": ("lax-map-for-vmap", REASON, ("# vmap cannot be used here", "# of all")),
     "a single element": ("lax-map-for-vmap", SINGLE, ("(1, 8, -1)", "(8, 8, -1)")),

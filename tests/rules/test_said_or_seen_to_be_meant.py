@@ -34,19 +34,6 @@ def magnified(cond, x):
     far = lambda y: lax.scan(lambda c, z: (c + z * z, c), 0.0, y)[0]
     return lax.map(lambda a: lax.cond(a[0], lambda _: a[1].sum(), BRANCH, a[1]), (cond, x))
 """
-WINDOWS = """
-@jax.jit
-def tiled(kvec, x, table):
-    def phase(t):
-        b, k, m = t[0], t[1], t[2]
-        # A gather would materialise the whole axis for each tile, what the tiling is there to avoid.
-        kv = lax.dynamic_slice(kvec, (b, k), (1, 8))
-        return kv.sum() + lax.dynamic_slice(x, (m, k), (4, 8)).sum()
-    def again(t):
-        b, k = t[0], t[1]
-        return lax.dynamic_slice(kvec, (b, k), (1, 8)).sum()
-    return jax.vmap(phase)(table), jax.vmap(again)(table)
-"""
 HALVES = """
 @jax.jit
 def found(codes, at):
@@ -148,11 +135,6 @@ def DRAWS(image, places):
 
 drawn = jax.jit(jax.vmap(DRAWS))
 """
-LITERAL = """
-def table(n):
-    ROWS
-    return {f"omega{i}": float(x) for i, x in enumerate(rows)}
-"""
 
 
 def found(code: str, rule: str) -> list[int]:
@@ -189,9 +171,6 @@ def found(code: str, rule: str) -> list[int]:
         (WEIGHED, "cond-for-where", "SAID", "Avoid making NaNs unless we have to, by using a cond.", 0),
         (WEIGHED, "cond-for-where", "SAID", "Where it is NaN.", 1),
         (WEIGHED, "cond-for-where", "SAID", "From the fourth step on.", 1),
-        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))", 0),
-        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.arange(n))", 1),
-        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.concatenate([jnp.ones(n), jnp.ones(n)])", 1),
     ],
 )
 def test_it_is_told_where_nothing_says_so(code: str, rule: str, old: str, new: str, count: int) -> None:
@@ -211,10 +190,3 @@ def test_a_loop_that_writes_is_no_search(written: str, advised: str) -> None:
     (one,) = check_text(code.encode(), "module.py", Scope(("while-loop-under-vmap",)))
     assert one.suggestion is not None
     assert one.suggestion.text.startswith(advised)
-
-
-def test_a_comment_above_a_window_is_about_those_that_begin_there() -> None:
-    plain = WINDOWS.replace("A gather would materialise", "The numbers of").replace("avoid", "have")
-    lines = found(plain, "vmapped-dynamic-slice")
-    assert len(lines) == 3
-    assert found(WINDOWS, "vmapped-dynamic-slice") == lines[1:2]

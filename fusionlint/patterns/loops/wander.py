@@ -5,21 +5,18 @@ In: the body of a loop of a Source, and its condition. Where a walk leads nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_in
+from fusionlint.patterns.code.at import elements, inside, names_in
 from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.loops.step_writes import carried, handed_on, result
 from fusionlint.source.tree import Source
 
-_UPDATE = "jax.lax.dynamic_update_slice"
 # A helper of a turn is seldom further away than this.
 _HELPERS = 2
-# A choice seldom stands in more choices than this.
-_CHOICES = 4
 
 
 def follows(body: Function, source: Source) -> bool:
@@ -45,43 +42,10 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
     return False
 
 
-def descends(test: Function, body: Function, source: Source) -> bool:
-    """Whether the loop goes on by a place that each turn doubles or halves, `i < size` of `i = 2 * i + right`: the
-    levels of a tree, as many for all."""
-    if not test.params.params or not body.params.params:
-        return False
-    asked, here = (carried(one.params.params[-1].name, source) for one in (test, body))
-    match result(test):
-        case cst.Comparison(left=cst.Name(place)) if len(asked) == len(here):
-            same = {own.value for name, own in zip(asked, here, strict=True) if name.value == place}
-            return any(_is_of_a_level(part, same) for part in inside(body.body))
-    return False
-
-
 def halves(body: Function, source: Source) -> bool:
     """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
-    are few, and nearly as many for all. Or it may be halved: a walk up and down a tree, as long as it gets."""
-    for place, value in handed_on(body, source):
-        if _is_of_a_level(source.meant(value), {place.value}):
-            return True
-        if any(_goes_up(one) and _is_of_a_level(one, {place.value}) for one in _chosen(value, source)):
-            return True
-    return False
-
-
-def _goes_up(value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.FloorDivide | cst.RightShift)
-
-
-def _chosen(value: cst.BaseExpression, source: Source, depth: int = _CHOICES) -> Iterator[cst.BaseExpression]:
-    """What `value` may be: both sides of a choice, and of those in it."""
-    meant = source.meant(value)
-    match meant:
-        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if depth and source.calls(meant, *CHOICES):
-            yield from _chosen(one, source, depth - 1)
-            yield from _chosen(other, source, depth - 1)
-        case _:
-            yield meant
+    are few, and nearly as many for all."""
+    return any(_is_of_a_level(source.meant(value), {place.value}) for place, value in handed_on(body, source))
 
 
 def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:
@@ -114,38 +78,6 @@ def walks(body: Function, source: Source) -> bool:
     stacks, names = {part.value for part in parts if _is_written_by(body, part, source)}, {part.value for part in parts}
     reads = inside(body.body, cst.Subscript)
     return any(_is_on_top(read, stacks, names) for read in reads)
-
-
-def goes_on_from(body: Function, source: Source) -> bool:
-    """Whether a turn reads an array of the carry at one place, `board[there]`, and writes to the same array at another:
-    what the next finds is what this one left, and their order matters."""
-    parts = carried(body.params.params[-1].name, source) if body.params.params else ()
-    names = {part.value for part in parts}
-    written = [(array, index) for array, index in _written(body, source) if array in names]
-    return any(_is_read_elsewhere(node, written) for node in inside(body.body, cst.Subscript))
-
-
-def _written(body: Function, source: Source) -> Iterator[tuple[str, Sequence[Part]]]:
-    """What a turn writes to, and the index."""
-    for node in inside(body.body):
-        match node:
-            case cst.Call(args=[cst.Arg(value=cst.Name(array)), _, cst.Arg(value=cst.Tuple(elements=starts))]):
-                if source.calls(node, _UPDATE):
-                    yield array, [start.value for start in starts]
-            case cst.Call() if (write := at_write(node)) is not None and isinstance(write.array, cst.Name):
-                yield write.array.value, write.index
-
-
-def _is_read_elsewhere(read: cst.Subscript, written: Sequence[tuple[str, Sequence[Part]]]) -> bool:
-    if not isinstance(read.value, cst.Name):
-        return False
-    here = elements(read.slice)
-    return any(
-        isinstance(part, cst.Name) and isinstance(other, cst.Name) and part.value != other.value
-        for array, index in written
-        if array == read.value.value and len(index) == len(here)
-        for part, other in zip(here, index, strict=True)
-    )
 
 
 def _is_written_by(function: Function, array: cst.Name, source: Source, depth: int = _HELPERS) -> bool:
