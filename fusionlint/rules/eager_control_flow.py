@@ -26,6 +26,7 @@ from fusionlint.patterns.runs.from_callers import given_by_callers
 from fusionlint.patterns.runs.switches import ifs_around, is_tried
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
+from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -117,7 +118,7 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     function = project.function_at(place)
     if place is None or what is None or function is None or function.decorators or is_idle(project, place):
         return
-    if not stays_in_jax(project, place):
+    if not stays_in_jax(project, place) or _keeps_in_a_part(place, source):
         return
     if (loop := _loop(node, source)) is None or _may_be_compiled(node.func, source) or is_called_jitted(node, source):
         return
@@ -136,6 +137,14 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         write=f"jax.jit({called}) made once, before the loop, with what is no array as a static argument",
         pair=0 if is_flow else 1,
     )
+
+
+def _keeps_in_a_part(place: Place, source: Source) -> bool:
+    """Whether a method of this file stores what it makes in a part of its object, `self.optimizer.state = state`."""
+    defined = source.definition(place.scope) if place.path == source.path else None
+    stored = inside(defined, cst.AssignTarget) if defined is not None else ()
+    targets = (name for part in stored for name in inside(part.target, cst.Attribute))
+    return any(dotted(target).startswith("self.") for target in targets)
 
 
 def _is_compiled_beside(call: cst.Call, loop: Loop, source: Source) -> bool:

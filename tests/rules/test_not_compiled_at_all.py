@@ -102,6 +102,7 @@ class Trainer:
     [
         ("params", "return ", 1),
         ("params", "self.params = ", 0),  # a jit would leave its tracers there
+        ("optimizer.params", "self.optimizer.params = ", 0),
     ],
 )
 def test_a_method_that_keeps_what_it_makes(tmp_path: Path, kept: str, stored: str, number: int) -> None:

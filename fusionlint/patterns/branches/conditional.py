@@ -124,8 +124,13 @@ def is_handed_on(node: cst.BaseExpression) -> bool:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             return bool(elements) and all(is_handed_on(element.value) for element in elements)
         case cst.Subscript(value=cst.Name(), slice=[cst.SubscriptElement(slice=cst.Index(value=place))]):
-            return isinstance(place, cst.Integer | cst.SimpleString)
+            return isinstance(place, cst.Integer | cst.SimpleString) or _is_a_key(place)
     return False
+
+
+def _is_a_key(node: cst.BaseExpression) -> bool:
+    """`states[detector.name]`: what is there by name is handed on as it is."""
+    return isinstance(node, cst.Attribute) and node.attr.value in ("name", "key")
 
 
 def writes(branch: Branch, source: Source, depth: int = DEPTH) -> Iterator[cst.BaseExpression]:

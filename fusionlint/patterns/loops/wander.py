@@ -5,16 +5,17 @@ In: the body of a loop of a Source, and its condition. Where a walk leads nobody
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import elements, inside, names_in
+from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_in
 from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.functions import Function, function_named
 from fusionlint.patterns.loops.step_writes import carried, handed_on, result
 from fusionlint.source.tree import Source
 
+_UPDATE = "jax.lax.dynamic_update_slice"
 # A helper of a turn is seldom further away than this.
 _HELPERS = 2
 
@@ -78,6 +79,38 @@ def walks(body: Function, source: Source) -> bool:
     stacks, names = {part.value for part in parts if _is_written_by(body, part, source)}, {part.value for part in parts}
     reads = inside(body.body, cst.Subscript)
     return any(_is_on_top(read, stacks, names) for read in reads)
+
+
+def goes_on_from(body: Function, source: Source) -> bool:
+    """Whether a turn reads an array of the carry at one place, `board[there]`, and writes to the same array at another:
+    what the next finds is what this one left, and their order matters."""
+    parts = carried(body.params.params[-1].name, source) if body.params.params else ()
+    names = {part.value for part in parts}
+    written = [(array, index) for array, index in _written(body, source) if array in names]
+    return any(_is_read_elsewhere(node, written) for node in inside(body.body, cst.Subscript))
+
+
+def _written(body: Function, source: Source) -> Iterator[tuple[str, Sequence[Part]]]:
+    """What a turn writes to, and the index."""
+    for node in inside(body.body):
+        match node:
+            case cst.Call(args=[cst.Arg(value=cst.Name(array)), _, cst.Arg(value=cst.Tuple(elements=starts))]):
+                if source.calls(node, _UPDATE):
+                    yield array, [start.value for start in starts]
+            case cst.Call() if (write := at_write(node)) is not None and isinstance(write.array, cst.Name):
+                yield write.array.value, write.index
+
+
+def _is_read_elsewhere(read: cst.Subscript, written: Sequence[tuple[str, Sequence[Part]]]) -> bool:
+    if not isinstance(read.value, cst.Name):
+        return False
+    here = elements(read.slice)
+    return any(
+        isinstance(part, cst.Name) and isinstance(other, cst.Name) and part.value != other.value
+        for array, index in written
+        if array == read.value.value and len(index) == len(here)
+        for part, other in zip(here, index, strict=True)
+    )
 
 
 def _is_written_by(function: Function, array: cst.Name, source: Source, depth: int = _HELPERS) -> bool:
