@@ -14,6 +14,7 @@ from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import is_only_written, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
@@ -56,7 +57,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if are_few_firsts(writes, source) or is_set_up(writes, source):
         return
-    if is_only_written(root(writes[0]), source):
+    if is_only_written(root(writes[0]), source) or is_for_numpy(node, source):
         return
     if is_made_for_a_loop(node, source):
         return

@@ -15,6 +15,7 @@ from fusionlint.patterns.compiled.links import is_set, is_write
 from fusionlint.patterns.compiled.readers import kernels_around, value_of
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.writes.chain import is_only_written, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
@@ -58,7 +59,7 @@ def edges_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding
     if not is_boundary(writes, source) or is_folded(writes, source) or is_concrete(node, source):
         return
     array = root(writes[0])
-    if are_few_firsts(writes, source) or is_only_written(array, source):
+    if are_few_firsts(writes, source) or is_only_written(array, source) or is_for_numpy(node, source):
         return
     if is_handed_to_loops(node, source) or is_beside_scans(node, source):
         return

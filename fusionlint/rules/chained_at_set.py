@@ -25,7 +25,8 @@ from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.runs.alternatives import is_way_asked_for
 from fusionlint.patterns.runs.beside_scans import is_beside_scans
 from fusionlint.patterns.runs.concrete import is_concrete
-from fusionlint.patterns.runs.for_one_caller import is_decomposed
+from fusionlint.patterns.runs.dropped_results import is_dropped
+from fusionlint.patterns.runs.for_one_caller import is_decomposed, is_for_a_decomposition, is_for_numpy
 from fusionlint.patterns.runs.for_traces import is_for_traces
 from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_default
 from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
@@ -117,7 +118,7 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     name = _name(writes, source)
     if _is_of_a_loop(node, name, source) or is_concrete(node, source):
         return
-    if _is_nothing(writes, source):
+    if _is_nothing(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
@@ -272,7 +273,9 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
         return True
     if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
         return True
-    return is_beside_a_solver(last, source) or is_beside_scans(last, source) or is_decomposed(last, source)
+    if is_beside_a_solver(last, source) or is_beside_scans(last, source):
+        return True
+    return is_for_a_decomposition(last, source) or is_decomposed(last, source) or is_dropped(last, source)
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

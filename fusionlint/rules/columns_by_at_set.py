@@ -14,6 +14,7 @@ from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.operations.choice import number
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.writes.beside import is_of_numpy
 from fusionlint.patterns.writes.between import reads_back
 from fusionlint.patterns.writes.chain import chain, is_columns, is_last, path, root
@@ -50,7 +51,7 @@ def columns_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findi
     if not is_columns(writes) or is_folded(writes, source) or are_few_firsts(writes, source):
         return
     array = root(writes[0])
-    if is_concrete(node, source) or is_of_numpy(array, source):
+    if is_concrete(node, source) or is_of_numpy(array, source) or is_for_numpy(node, source):
         return
     if is_beside_a_solver(node, source) or _are_ends_of_a_field(writes, source):
         return

@@ -17,6 +17,7 @@ from fusionlint.patterns.loops.step import except_on_cpu, is_elementwise_step
 from fusionlint.patterns.loops.step_mixing import looks_up_by_carry
 from fusionlint.patterns.loops.unroll import FEW, SCAN, rolled
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.runs.loop_bodies import bodies_of
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -41,7 +42,7 @@ _REPEATED, _OFTEN = 2, 3
 def tiny_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Every step is seen to be elementwise, takes a row, and uses what the one before it left."""
     scan = rolled(node, source)
-    if scan is None or looks_up_by_carry(scan.step):
+    if scan is None or looks_up_by_carry(scan.step) or is_for_numpy(node, source):
         return
     body = scan.step.body
     is_elementwise = is_elementwise_step(body, source, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
-from fusionlint.patterns.code.at import TO_ARRAY, constant, holds, is_literal
+from fusionlint.patterns.code.at import TO_ARRAY, constant, holds, inside, is_literal
 from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
 from fusionlint.patterns.code.layout import Called, Part, in_place_of
 from fusionlint.patterns.code.left_unused import whole_line
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
+# What XLA has no operation for: a series or a fraction is added up until nothing changes any more.
+_BY_LOOPS = (
+    *(f"jax.scipy.special.{name}" for name in ("betainc", "gammainc", "gammaincc", "hyp1f1")),
+    *(f"jax.lax.{name}" for name in ("betainc", "igamma", "igammac", "regularized_incomplete_beta")),
+)
 
 _SELECT, _PIECEWISE = "jax.numpy.select", "jax.numpy.piecewise"
 # A nest of more is no longer easy to read.
@@ -44,7 +49,7 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         write = f"jnp.where, one inside the other, the last condition outermost{_of_scalars(node)}"
         yield source.finding(node, message, write=write)
         return
-    if _is_of_an_array(node, source):
+    if _is_of_an_array(node, source) or _is_found_in_a_loop(node, source):
         return
     choice = _choice(node, source)
     where = beside(node.func, "where", source)
@@ -160,6 +165,17 @@ def _is_of_an_array(node: cst.Call, source: Source) -> bool:
     is_argument = isinstance(given, cst.Name) and source.parameter(given) is not None
     is_put_together = source.calls(source.meant(given), *TO_ARRAY, "jax.numpy.stack")
     return is_argument or (kind(given, source) == "array" and not is_put_together)
+
+
+def _is_found_in_a_loop(node: cst.Call, source: Source) -> bool:
+    """Whether something that is chosen takes a loop of many kernels, `betainc(a, b, x)`: one more is nothing there."""
+    default = argument(node, 2, "default")
+    choices = [
+        *_written_out(source.meant(argument(node, 1, "choicelist"))),
+        *((default,) if default is not None else ()),
+    ]
+    parts = (part for choice in choices for part in inside(source.meant(choice)))
+    return any(source.calls(part, *_BY_LOOPS) for part in parts)
 
 
 def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:

@@ -152,6 +152,37 @@ def test_no_program_makes_a_number_of_what_jax_makes_in_it_whoever_is_said_to_tr
     assert rules(f"{code}\n\ngrad = jax.value_and_grad(lambda parts: of_blocks(parts).sum())\n") == expected
 
 
+FOR_NUMPY = """\
+def difference(x):
+    return of_ends(x)
+
+def of_ends(x):
+    out = jnp.zeros(2 * n)
+    out = out.at[:n].set(x[:n] + 1)
+    return out.at[n:].set(x[n:] - x[:n])
+
+def joined(x):
+    return {handed}
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "expected"),
+    [
+        ("np.asarray(of_ends(jnp.asarray(x)))", []),
+        ("np.asarray(difference(jnp.asarray(x)))", []),
+        ("difference(np.asarray(x))", ["blocks-by-at-set"]),
+        ("np.asarray(x), difference(x)", ["blocks-by-at-set"]),
+        ("np.asarray(jax.jit(of_ends)(x))", ["blocks-by-at-set"]),
+        ("np.asarray(difference(x)), difference(x)", ["blocks-by-at-set"]),
+    ],
+)
+def test_what_all_hand_to_numpy_is_for_the_host(handed: str, expected: list[str]) -> None:
+    code = FOR_NUMPY.format(handed=handed)
+    code = code if "difference" in handed else code.partition("def of_ends")[1] + code.partition("def of_ends")[2]
+    assert rules(code) == expected
+
+
 def test_draws_that_the_host_makes_numbers_of() -> None:
     code = """\
 def update(key, n, p):

@@ -167,6 +167,25 @@ def counted(rows, mask):
 
 
 @pytest.mark.parametrize(
+    ("made", "count"), [("np.array(nested(jnp.array(parts)))", 0), ("nested(jnp.array(parts))", 1)]
+)
+def test_a_scan_whose_result_numpy_takes_runs_where_the_host_waits_for_it(made: str, count: int) -> None:
+    code = f"""
+import numpy as np
+
+def nested(parts):
+    def step(left, part):
+        return left - part, part / left
+
+    return jax.lax.scan(step, 1.0, parts)[1]
+
+def start(parts):
+    return {made}
+"""
+    assert rules(code, "scan-without-unroll") == ["scan-without-unroll"] * count
+
+
+@pytest.mark.parametrize(
     ("helper", "count"),
     [
         ("jnp.where(x > 0, x, 0.5 * x)", 1),

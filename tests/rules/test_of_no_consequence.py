@@ -191,6 +191,18 @@ def main(training_state, run_episode, keys):
         ("boundary-writes", SWEPT, {"also": ""}, {"also": ALSO}),
         (
             "update-without-donation",
+            MLP,
+            {"default": "", "made": "MLP(din=1, dhidden=32, dout=1, rngs=nnx.Rngs(0))"},
+            {"default": "", "made": "MLP(din=1, dhidden=4096, dout=1, rngs=nnx.Rngs(0))"},
+        ),
+        (
+            "update-without-donation",
+            MLP,
+            {"default": "", "made": "MLP(1, 32, 1, rngs=nnx.Rngs(0))"},
+            {"default": "=4096", "made": "MLP(1, 32, rngs=nnx.Rngs(0))"},
+        ),
+        (
+            "update-without-donation",
             POPULATION,
             {"many": "jnp.repeat(training_state[None], 64, axis=0)"},
             {"many": "training_state[None]"},

@@ -50,6 +50,14 @@ def spectrum(c, d, keys):
     c = c.at[i, i].set(d)
     return {read}
 """
+GEOMETRY = """
+def static(bonds):
+    return jnp.zeros(9).at[:-1].add(bonds).at[1:].add(bonds)
+
+def geometry(areas):
+    areas = np.asarray(areas)
+    return static({handed})
+"""
 WORLD = """
 from mujoco import mjx
 
@@ -139,6 +147,13 @@ def test_what_a_loop_of_jax_begins_with_is_nothing_beside_its_steps(read: str, n
 )
 def test_a_diagonal_is_nothing_beside_a_decomposition(read: str, number: int) -> None:
     assert len(targets("write-on-diagonal", SPECTRUM.format(read=read))) == number
+
+
+@pytest.mark.parametrize(
+    ("handed", "number"), [("jnp.asarray(areas[1:] + areas[:-1])", 0), ("areas", 1), ("jnp.asarray(other)", 1)]
+)
+def test_what_numpy_hands_over_is_set_up(handed: str, number: int) -> None:
+    assert len(targets("blocks-by-at-set", GEOMETRY.format(handed=handed))) == number
 
 
 @pytest.mark.parametrize(("step", "number"), [("pass", 0), ("data = self._placed(data, action)", 1)])

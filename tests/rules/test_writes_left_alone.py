@@ -52,6 +52,18 @@ def clipped(xi, a, low, high):
     xi = jnp.where(high, xi.at[1].set(1.0 + xi[0]), xi)
     return xi
 """
+TRIDIAGONAL = """
+def full(d, e, j):
+    return jnp.zeros((8, 8)).at[j, j].set(d).at[j[1:], j[:-1]].set(e)
+
+@jax.jit
+def energies(d, e, j):
+    return jnp.linalg.eigh(full(d, e, j))
+
+@jax.jit
+def modes(d, e, j):
+    return jax.scipy.linalg.eigh(full(d, e, j), eigvals_only=False)
+"""
 TRACED = """
 def paths(y0, f):
     y0 = y0.at[:, 0].set(jnp.cos(y0[:, 1])).at[:, 1].set(jnp.sin(y0[:, 1]))
@@ -86,6 +98,9 @@ def found(rule: str, code: str) -> int:
         pytest.param("chained-at-set", SEEN, "jnp.where(row >= 0, row, H)", "row % H", id="what may be known"),
         pytest.param("chained-at-set", SEEN, "entities[kind].symbol", "1", id="one number, in any order"),
         pytest.param("chained-at-set", SEEN, ".set(", ".add(", id="sums, in any order"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "jnp.linalg.eigh(full(d, e, j))", "full(d, e, j)", id="as it is"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "return jnp.zeros", "x = jnp.zeros", id="not what is returned"),
+        pytest.param("chained-at-set", TRIDIAGONAL, "jax.scipy.linalg.eigh(", "solve(", id="of anybody"),
         pytest.param("columns-by-at-set", TRACED, "diffrax.diffeqsolve", "diffrax.step", id="no solver"),
         pytest.param("columns-by-at-set", TRACED, "jax.vmap(path,", "jax.vmap(f,", id="of another"),
         pytest.param("chosen-at-set", CLIPPED, "1.0 + xi[0]", "1.0 + xi[1]", id="of its own place"),

@@ -35,6 +35,26 @@ class Case(NamedTuple):
 
 
 CASES = {
+    "what the one caller leaves": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def run(key):
+            solved, start = made(key)
+            return 2.0 * start
+
+        def made(places):
+            start = jnp.cos(places)
+            board = marked(start, places)
+            return board, start
+
+        def marked(board, places):
+            board = board.at[places[0], places[1]].set(1.0)
+            return board.at[places[2], places[3]].set(2.0)
+        """,
+        "return 2.0 * start",
+        "return solved * start",
+    ),
     "places that an argument names, which is None by default": Case(
         "chained-at-set",
         """

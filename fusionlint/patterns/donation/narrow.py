@@ -10,6 +10,8 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.values.how_many import whole_number
+from fusionlint.source.places import Place
+from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 
 # A layer from 64 to 64 has 16 kB of weights.
@@ -29,7 +31,7 @@ def are_all_narrow(source: Source) -> bool:
         return True
     if any(_is_wide(call, source) for call in layers):
         return False
-    return not layers and _makes_circuits(source)
+    return _are_told_to_be(source) or (not layers and _makes_circuits(source))
 
 
 def _makes_circuits(source: Source) -> bool:
@@ -45,6 +47,34 @@ def _layers(source: Source) -> list[cst.Call]:
 
 def _is_wide(layer: cst.Call, source: Source) -> bool:
     return any((whole_number(arg.value, source) or 0) > _NARROW for arg in layer.args)
+
+
+def _are_told_to_be(source: Source) -> bool:
+    """Whether the file makes objects of its own modules, whose constructors have no sizes by default, and tells each
+    all of its sizes, `MLP(din=1, dhidden=32, dout=1, rngs=rngs)`: of its layers none is wider than those."""
+    classes = (
+        place
+        for scope in source.facts.raw.classes
+        if source.project.inherits(place := Place(source.path, scope), MODULES)
+    )
+    names = {source.project.name_of(place) for place in classes if _is_told_all(place, source)}
+    made = [*source.calls_of(names)]
+    made = [call for call in made if not source.facts.class_around(source.scope(call))]
+    return bool(made) and all(_has_narrow_sizes(call, source) for call in made)
+
+
+def _is_told_all(place: Place, source: Source) -> bool:
+    init = source.definition(f"{place.scope}.__init__")
+    if not isinstance(init, cst.FunctionDef) or init.params.star_kwarg is not None:
+        return False
+    return all(each.default is None for each in (*init.params.params, *init.params.kwonly_params))
+
+
+def _has_narrow_sizes(made: cst.Call, source: Source) -> bool:
+    sizes = [whole_number(arg.value, source) for arg in made.args]
+    others = [arg.value for arg, size in zip(made.args, sizes, strict=True) if size is None]
+    known = [size for size in sizes if size is not None]
+    return len(known) > 1 and max(known) <= _NARROW and len(others) <= 1
 
 
 def _is_narrow(layer: cst.Call, source: Source) -> bool:
