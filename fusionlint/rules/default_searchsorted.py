@@ -16,7 +16,7 @@ from fusionlint.patterns.compiled.searches import searched_for
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.operations.choice import FACTORIZATIONS, is_beside_a_call
 from fusionlint.patterns.operations.interpolation import UNROLLED, written_out
-from fusionlint.patterns.operations.short_tables import is_a_list, is_of_settings
+from fusionlint.patterns.operations.short_tables import is_a_list, is_of_a_schedule, is_of_settings
 from fusionlint.patterns.runs.before_loops import starts_a_loop
 from fusionlint.patterns.runs.beside_scans import is_beside_whole_loops
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -69,6 +69,8 @@ def search_by_default(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     table = argument(node, *_TABLES[source.qualified_name(node.func) or ""])
     if _is_of_a_plot(node, source) or is_of_settings(table, source) or is_a_list(table, source):
+        return
+    if is_of_a_schedule(node, table, source):
         return
     if starts_a_loop(node, source) or is_beside_a_call(node, (*_FITS, *FACTORIZATIONS), source):
         return  # one search beside all of its steps

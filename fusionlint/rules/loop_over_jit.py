@@ -17,7 +17,7 @@ from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, r
 from fusionlint.patterns.dispatch.other_shapes import has_other_shapes
 from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated
-from fusionlint.patterns.loops.own_rows import are_rows_of_its_own
+from fusionlint.patterns.loops.own_rows import are_rows_of_its_own, writes_a_place_of_its_own
 from fusionlint.patterns.loops.pictures import is_drawn
 from fusionlint.patterns.loops.timed import is_measured, is_timed
 from fusionlint.patterns.runs.options import is_instead_of_a_scan
@@ -154,6 +154,8 @@ def _carried(step: cst.Call, carry: Carry, source: Source) -> tuple[str, ...]:
     call is large or not made in every iteration."""
     written = carry.write_of(step, source)
     if written is None or _is_optional(step, carry, source) or _is_big(step, carry, source):
+        return ()
+    if writes_a_place_of_its_own(step, carry, source):
         return ()
     _, reached = carry.behind(list(step.args), gated=True)
     if not reached.intersection(written.names) or are_rows_of_its_own(written.names, step, carry):

@@ -175,13 +175,25 @@ def _is_pairwise(inner: cst.For, one: str, other: str, source: Source) -> bool:
             [row for row in rows if _is_row(row, name, source) and _is_computed_by(row, source)]
             for name in (one, other)
         )
-        if by_one and by_other and not any(row in by_other for row in by_one):
+        if (
+            by_one
+            and by_other
+            and not any(row in by_other for row in by_one)
+            and not _feeds_itself(call, carry, source)
+        ):
             return True
     return False
 
 
 def _own_reads(node: cst.CSTNode) -> Iterator[str]:
     return (name.value for name in names_read(node))
+
+
+def _feeds_itself(call: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether `call` computes with what an earlier iteration stored."""
+    written = carry.write_of(call, source)
+    _, names = carry.behind(list(call.args), gated=True)
+    return written is not None and not names.isdisjoint(written.names)
 
 
 def _is_row(node: cst.Subscript, name: str, source: Source) -> bool:

@@ -22,6 +22,7 @@ from fusionlint.patterns.operations.along_axis import (
 )
 from fusionlint.patterns.operations.windows import Window, gathered
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
+from fusionlint.patterns.runs.under import is_mapped_in_host_code
 from fusionlint.patterns.values.below_zero import may_be_below_zero
 from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.rule import Rule
@@ -78,6 +79,8 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
         return
+    if is_mapped_in_host_code(node, source):
+        return
     rows = _rows(node, starts, source) if name == _UPDATE else None
     yield from _finding(node, name, source, rows or (_line(node, starts, source) if name == _UPDATE else None))
 
@@ -88,7 +91,7 @@ def window_along_an_axis(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func)
     if name not in ALONG_AXIS:
         return
-    if not moves_for_each(node, name, source):
+    if not moves_for_each(node, name, source) or is_mapped_in_host_code(node, source):
         return
     array = argument(node, 0, "operand")
     is_carried = array is not None and is_carried_array(array, source)

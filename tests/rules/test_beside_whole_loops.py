@@ -51,3 +51,27 @@ def other(track, where):
 def test_a_search_beside_a_simulation_in_one_program_is_left(made: str, found: str, other: str, count: int) -> None:
     code = FIT.format(made=made, found=found, other=other)
     assert len(check_text(code.encode(), "m.py", Scope(("default-searchsorted",)))) == count
+
+
+SCHEDULE = """
+import jax.numpy as jnp
+
+class {name}:
+    def value(self, epoch):
+        return self.values[jnp.searchsorted(jnp.array(self.{table}), epoch, side="right")]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "count"),
+    [
+        ("PiecewiseSchedule", "boundaries", 0),
+        ("SequentialScheduler", "milestones", 0),
+        ("Histogram", "boundaries", 1),
+        # That of a diffusion has a time for each of its steps.
+        ("FlowScheduler", "timesteps", 1),
+    ],
+)
+def test_the_milestones_of_a_schedule_are_a_few_numbers(name: str, table: str, count: int) -> None:
+    code = SCHEDULE.format(name=name, table=table)
+    assert len(check_text(code.encode(), "m.py", Scope(("default-searchsorted",)))) == count

@@ -90,6 +90,7 @@ def test_loops_that_a_scan_could_be(body: str) -> None:
         "for key in jax.random.split(a, 100):\n    opt_state, c = step(opt_state, key)",
         "for i in range(a.num_inference_steps):\n    state = step(state)",
         "for i in range(a.max_decode_len):\n    state = step(state)",
+        "for i in range(b):\n    a.buffers[i] = step(a.buffers[i], c)",
         "for i in range(b):\n    t = time.time()\n    state = step(state)\n    print(time.time() - t)",
         "def train(state):\n    for i in range(b):\n        state = step(state)\n    return state",
         "for i in range(b):\n    state = step(state)\n    print(datetime.now() - c)",

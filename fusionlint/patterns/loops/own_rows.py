@@ -9,6 +9,15 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import inside, names_in
 from fusionlint.patterns.loops.carry import Carry, read
+from fusionlint.source.tree import Source
+
+
+def writes_a_place_of_its_own(step: cst.Call, carry: Carry, source: Source) -> bool:
+    """Whether each iteration writes a place of its own, `buffers[i] = write(buffers[i], x)`: nothing is handed on."""
+    match source.parent(step):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
+            return any(carry.varies(part) for part in slices)
+    return False
 
 
 def are_rows_of_its_own(written: tuple[str, ...], step: cst.Call, carry: Carry) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.calls import call_of
-from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.concrete import asks_for_values, is_concrete
 from fusionlint.source.environments import in_environment
 from fusionlint.source.places import Place
 from fusionlint.source.traced import calls_in_use, reached_from
@@ -52,6 +52,17 @@ def under_gradient(node: cst.CSTNode, source: Source) -> bool:
 def under_map(node: cst.CSTNode, source: Source) -> bool:
     """Whether the code at `node` is seen to run for one element after the other, by `jax.lax.map`."""
     return _is_in(node, source, frozenset(("jax.lax.map",)))
+
+
+def is_mapped_in_host_code(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` stands in one of the host, which maps it itself."""
+    function = source.function(node)
+    outer = source.function(function) if isinstance(function, cst.FunctionDef) else None
+    if function is None or not isinstance(outer, cst.FunctionDef) or not asks_for_values(outer, source):
+        return False
+    mapped = (call.args[0].value for call in source.calls_of(("jax.vmap",)) if call.args)
+    here = source.body_place(function)
+    return any(source.function(f) is outer and source.project.find(source.qualified_name(f)) == here for f in mapped)
 
 
 def is_mapped_by_the_host(node: cst.CSTNode, source: Source) -> bool:
