@@ -15,6 +15,7 @@ from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
+from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import is_only_written, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
@@ -93,7 +94,7 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
         return
     # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
-    if write is None or are_windows_over(write, node, source):
+    if write is None or are_windows_over(write, node, source) or _is_vector_of_results(write, source):
         return
     array, pair = dotted(root(write)), _pair_of_a_loop(write, node, source)
     yield source.finding(
@@ -162,3 +163,12 @@ def _pair_of_a_loop(write: Write, loop: cst.For, source: Source) -> int:
     if axis_of([write]) is None or any(are_columns([write], value, source) for value in made):
         return _ALONE
     return _READ if is_worked_on_alone(write.call, source, loop) else _ALONE
+
+
+def _is_vector_of_results(write: Write, source: Source) -> bool:
+    """Whether numbers that a function of the project returns are kept in a vector: what it does is most of the work."""
+    array = root(write)
+    value = source.value(write.value) if isinstance(write.value, cst.Name) else write.value
+    if len(write.index) != 1 or not isinstance(array, cst.Name) or not isinstance(value, cst.Call):
+        return False
+    return is_vector(array, source) and ":" in (source.qualified_name(value.func) or "")

@@ -64,6 +64,8 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
             pair=1,
         )
     elif _is_pairwise(inner, one, other, source) and not (is_few(outer.iter, source) and is_few(inner.iter, source)):
+        if any(_goes_on_in_pairs(third, inner, source) for third in inside(inner.body)):
+            return  # told of those two, once
         function = source.function(outer)
         is_eager = isinstance(function, cst.FunctionDef) and asks_for_values(function, source)
         yield source.finding(
@@ -73,6 +75,15 @@ def computed_pair_by_pair(inner: cst.For, source: Source) -> Iterator[Finding]:
             else "nested Python loops write the computation for one pair into the program once per pair",
             write="all pairs at once: `x[:, None]` against `y[None, :]`, or jax.vmap of jax.vmap",
         )
+
+
+def _goes_on_in_pairs(third: cst.CSTNode, inner: cst.For, source: Source) -> bool:
+    """Whether a loop in `inner` computes pairs of its own with it, which may be many where `inner` is few."""
+    match third:
+        case cst.For(target=cst.Name(last)) if source.loop(third) is inner and _is_counted(third, source):
+            name = inner.target.value if isinstance(inner.target, cst.Name) else ""
+            return _is_pairwise(third, name, last, source) and not is_few(third.iter, source)
+    return False
 
 
 @rule.barrier

@@ -25,11 +25,12 @@ def error(x, y, parts, n):
 @pytest.mark.parametrize(
     ("old", "new", "lines"),
     [
+        pytest.param("", "", [9], id="the inner two"),
         pytest.param("y[j]", "y[i]", [8], id="the outer two, where the inner are no pairs"),
         pytest.param("for j in range(n)", "for j in x", [8], id="the outer two, beside rows"),
         pytest.param("x[i]", "x[3]", [], id="one and three"),
     ],
 )
-def test_of_a_nest_of_loops_the_two_that_make_pairs_are_told(old: str, new: str, lines: list[int]) -> None:
+def test_of_a_nest_of_loops_two_are_told_once(old: str, new: str, lines: list[int]) -> None:
     findings = check_text(THREE.replace(old, new).encode(), "m.py", Scope(("pairwise-loop",)))
     assert [finding.location.line for finding in findings] == lines
