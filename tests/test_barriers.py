@@ -43,19 +43,29 @@ def fused(name: str, *lines: str) -> str:
     )
 
 
-def loop(*lines: str, known: bool = True, start: str = "%x", first: str = "", last: str = "") -> hlo.Module:
+def loop(
+    *lines: str,
+    known: bool = True,
+    start: str = "%x",
+    first: str = "",
+    last: str = "",
+    called: str = "",
+    before: str = "",
+) -> hlo.Module:
     """A while of ten iterations over (s32[], f32[64]) that begins with `start`; the lines make %new, the next f32[64],
     of %old and %i. With `known` false nobody knows how many iterations.
-    `first` stands before the loop; `last` after it makes the result of %end."""
+    `first` stands before the loop, which is `called` that, at line 7; `last` after it makes the result of %end;
+    `before` are other computations."""
+    at = f', metadata={{op_name="jit(f)/vmap()/{called}" source_file="f.py" source_line=7}}' if called else ""
     body = "\n".join(f"  {line}" for line in lines)
     return program(
         *([first] if first else []),
         "%zero = s32[] constant(0)",
         f"%start = (s32[], f32[64]{{0}}) tuple(%zero, {start})",
-        "%loop = (s32[], f32[64]{0}) while(%start), condition=%condition, body=%body",
+        f"%loop = (s32[], f32[64]{{0}}) while(%start), condition=%condition, body=%body{at}",
         "%end = f32[64]{0} get-tuple-element(%loop), index=1",
         *([last] if last else []),
-        before=f"""
+        before=f"""{before}
 %body (p: (s32[], f32[64])) -> (s32[], f32[64]) {{
   %p = (s32[], f32[64]{{0}}) parameter(0)
   %i = s32[] get-tuple-element(%p), index=0
@@ -402,6 +412,33 @@ def test_a_key_that_was_sliced_out_of_a_split_is_random_bits_and_a_float_made_of
 """
         y = f"%y = {dtype}[64]{{0}} fusion(%x), kind=kLoop, calls=%body"
         assert by_value(program(y, f"%z = {dtype}[64]{{0}} not(%y)", before=body))["y"].cause == cause
+
+
+@pytest.mark.parametrize(
+    ("last", "cause"),
+    [
+        ("select(%q, %b, %k)", "random bits"),  # one of two keys
+        ("concatenate(%b), dimensions={0}", "random bits"),
+        ("and(%b, %k)", "unknown"),
+        ("convert(%c)", "unknown"),  # a number that was drawn, as a small one
+        ("scatter(%k, %i, %b), to_apply=%sum", "scatter"),  # a board of small numbers, at a place that was drawn
+    ],
+)
+def test_unsigned_integers_are_random_bits_while_they_are_only_moved(last: str, cause: str) -> None:
+    drawn = 'metadata={op_name="jit(f)/jit(_randint)/random_bits"}'
+    body = f"""
+%body (p: f32[64]) -> u8[64] {{
+  %p = f32[64]{{0}} parameter(0)
+  %q = pred[64]{{0}} compare(%p, %p), direction=LT
+  %i = s32[64]{{0}} convert(%p)
+  %k = u8[64]{{0}} convert(%p)
+  %c = s32[64]{{0}} convert(%p), {drawn}
+  %b = u8[64]{{0}} convert(%p), {drawn}
+  ROOT %n = u8[64]{{0}} {last}
+}}
+"""
+    y = "%y = u8[64]{0} fusion(%x), kind=kLoop, calls=%body"
+    assert by_value(program(y, "%z = u8[64]{0} not(%y)", before=SUM + body))["y"].cause == cause
 
 
 def test_tokens_are_no_barriers_and_host_transfers_are_callbacks() -> None:
@@ -795,6 +832,30 @@ def test_a_copy_is_shown_where_the_copied_value_was_made() -> None:
     assert [(frame.path, frame.line) for frame in found["new"].stack] == [("f.py", 7)]
 
 
+def test_what_a_branch_hands_on_is_copied_at_the_conditional_and_so_is_its_result_for_a_loop() -> None:
+    at = 'metadata={op_name="jit(f)/%s" source_file="f.py" source_line=%d}'
+    branches = f"""
+%change (a: f32[64]) -> f32[64] {{
+  %a = f32[64]{{0}} parameter(0)
+  ROOT %t = f32[64]{{0}} tanh(%a), {at % ("tanh", 3)}
+}}
+
+%keep (b: f32[64]) -> f32[64] {{
+  %b = f32[64]{{0}} parameter(0)
+  ROOT %k = f32[64]{{0}} copy(%b)
+}}
+"""
+    lines = (
+        "%yes = pred[] constant(true)",
+        "%c = f32[64]{0} conditional(%yes, %old, %old), true_computation=%change, false_computation=%keep, "
+        + at % ("cond", 7),
+        "%new = f32[64]{0} copy(%c)",
+    )
+    found = by_value(loop(*lines, start="%s", first=f"%s = f32[64]{{0}} sine(%x), {at % ('sin', 1)}", before=branches))
+    details = {name: (found[name].cause, found[name].detail, found[name].stack[0].line) for name in ("k", "new")}
+    assert details == {"k": ("copy", "handed on by a branch", 7), "new": ("copy", "of a loop's carry", 7)}
+
+
 def test_a_copy_of_an_argument_is_shown_where_it_is_written_to() -> None:
     at = 'metadata={op_name="jit(f)/set" source_file="f.py" source_line=%d}'
     copy, read = "%c = f32[64]{0} copy(%x)", f"%s = f32[64]{{0}} sine(%c), {at % 3}"
@@ -924,6 +985,17 @@ def test_a_line_is_found_through_operands_then_users() -> None:
     assert by_value(program(*lines))["b"].stack == ()
 
 
+def test_an_array_that_the_function_holds_says_where_that_is_called_and_not_what_is_done_with_it() -> None:
+    """A matrix of ones times a vector had the line of the call of the jitted method."""
+    at = 'metadata={op_name="%s" source_file="f.py" source_line=%d}'
+    held = f"%w = f32[64]{{0}} broadcast(%one), dimensions={{}}, {at % ('jit(act)', 9)}"
+    used = f"%z = f32[64]{{0}} tanh(%y), {at % ('jit(act)/dot_general', 3)}"
+    module = program("%one = f32[] constant(1)", held, "%y = f32[64]{0} multiply(%x, %w)", used)
+    assert {by_value(module)[name].stack[0].line for name in "wy"} == {3}
+    alone = program("%one = f32[] constant(1)", held, "%y = f32[64]{0} multiply(%x, %w)", "%z = f32[64]{0} tanh(%y)")
+    assert by_value(alone)["y"].stack[0].line == 9
+
+
 def test_the_cost_model_is_the_cause_only_where_fusing_is_no_faster() -> None:
     module = program("%y = f32[64]{0} sine(%x)", "%z = f32[64]{0} cosine(%y)")
     dear, cheap = (Verdict("y", "z", "", us_fused=us, us_unfused=4.0) for us in (4.2, 3.0))
@@ -971,6 +1043,21 @@ def test_who_computes_with_what_is_cut_out_does_more_than_copy() -> None:
     assert by_value(module)["y"].cause == "unknown"
     module = program("%y = f32[32]{0} slice(%x), slice={[0:32]}", "%z = f32[32]{0} sine(%y)")
     assert (by_value(module)["y"].cause, by_value(module)["y"].detail) == ("copy", "of a slice")
+
+
+@pytest.mark.parametrize(
+    ("called", "cause", "lines"),
+    [("scatter-add", ("run as a loop", "scatter-add"), {7}), ("while", ("unknown", ""), set())],
+)
+def test_what_a_tpu_does_place_after_place_is_a_loop_of_one_operation_at_its_line(
+    called: str, cause: tuple[str, str], lines: set[int]
+) -> None:
+    """The values of a scatter of each step under a vmap were a reduction, several readers and an in-place update."""
+    module = loop("%y = f32[64]{0} sine(%old)", "%new = f32[64]{0} cosine(%y)", called=called)
+    barrier = by_value(module)["y"]
+    assert (barrier.cause, barrier.detail) == cause
+    assert barrier.stack[0].line == 7
+    assert {frame.line for kernel in kernels(module) for frame in kernel.stack} == lines
 
 
 SAVED = sorted((Path(__file__).parent / "hlo").glob("*.txt"))

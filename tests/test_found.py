@@ -251,6 +251,9 @@ def test_examples_that_do_not_fit_are_one_line() -> None:
     assert error(of_two) == "it(x, y) does not take (float32[3]): missing a required argument: 'y'"
     of_two.example_args = {"x": "f32[3]", "z": 3}
     assert "does not take (x=float32[3], z=3)" in error(of_two)
+    many = [jnp.zeros((2, size)) for size in range(20)]
+    of_two.example_args = (jnp.zeros(3), jax.tree_util.Partial(of_two, jnp.zeros((2, 2)), jnp.zeros(4)), many)
+    assert error(of_two) == "it(x, y) does not take (float32[3], 2 arrays, 20 arrays): too many positional arguments"
     of_two.example_args = ("f32[3", 3)
     with pytest.raises(EntryError, match="cannot read the SPEC at column"):
         said(of_two)

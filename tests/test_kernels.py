@@ -173,6 +173,20 @@ def test_allocating_a_buffer_is_no_kernel():
     assert item.name not in by_name(kernels(found))
 
 
+def test_nothing_is_launched_for_an_array_of_no_elements():
+    text = """HloModule jit_f, is_scheduled=true
+
+ENTRY %main (x: f32[0,3], y: f32[2]) -> (f32[0,3], f32[2]) {
+  %x = f32[0,3]{1,0} parameter(0)
+  %y = f32[2]{0} parameter(1)
+  %none = f32[0,3]{1,0} copy(%x)
+  %two = f32[2]{0} copy(%y)
+  ROOT %both = (f32[0,3]{1,0}, f32[2]{0}) tuple(%none, %two)
+}
+"""
+    assert [kernel.name for kernel in kernels(hlo.parse(text))] == ["two"]
+
+
 def test_an_asynchronous_pair_counts_once_at_its_start():
     found = by_name(kernels(read("scan_v5e_jax0.10.2")))
     assert found["copy-start"].kind == "copy"

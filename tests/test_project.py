@@ -485,3 +485,12 @@ def test_a_package_in_a_namespace_is_found_by_both_names() -> None:
     project = Project(facts)
     for name in ("cloud.sim.env.step", "env.step", "step"):
         assert qualified(project, "cloud/sim/run.py", "", name) == "sim.env:step"
+
+
+def test_factories_that_make_what_each_other_make_are_gone_through_once() -> None:
+    """Of a compiler's front end, whose constructors return each other, there were some hundred million ways."""
+    maker = "def make_{0}(x):\n    if x: return make_{1}(x)\n    if not x: return make_{1}(1)\n    return make_{1}(2)\n"
+    makers = "".join(maker.format(number, number - 1) for number in range(1, 6))
+    project = project_of(m=f"def leaf(x): return x\ndef make_0(x): return leaf\n{makers}made = make_5(1)\n")
+    behind = project.functions_behind(Place("m.py", ""), Value("made"), TRANSFORMS)
+    assert list(behind) == [Place("m.py", "leaf")]

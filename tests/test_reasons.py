@@ -30,6 +30,7 @@ SEEN = [
     "No users to fuse",
     "unrecognized inplace update non-elementwise output pair",
     "Producer fusion has multiple non-elementwise ops, bailing.",
+    "Fusing slice into DUS will also fuse another non-elementwise op with shared operand as DUS.",
     "Non-elementwise ops in consumer lead to inplace conflict after fusion",
     "expensive producer would be duplicated",
     "Number of operands and output buffers is larger than allowed budget per fusion",

@@ -189,6 +189,24 @@ def test_what_one_rule_explains_at_one_line_is_one_whatever_its_cause(file: str)
     assert "2. " not in text
 
 
+def test_what_a_rule_explains_of_a_call_it_explains_of_all_that_has_that_cause_there(file: str) -> None:
+    ours = (frame(file), Frame("env.py", 120, function="rollout"))
+    theirs = (frame(file), Frame("env.py", 130, function="evaluate"))
+    dear, cheap = (replace(barrier(None, number), stack=ours, bytes=size) for number, size in ((1, 64000), (2, 8)))
+    carried = replace(barrier(None, 3), stack=ours, cause="loop carry")
+    elsewhere = replace(barrier(None, 4), stack=theirs)
+    unexplained = (ExplainedBarrier(one, "", "") for one in (carried, elsewhere))
+    text = report_text(
+        report(ExplainedBarrier(dear, "", ""), ExplainedBarrier(cheap, "a-rule", "write it apart"), *unexplained)
+    )
+    blocks = text.split("\n\n")[1:]
+    assert [("(x2)" in block, "a-rule: write it apart" in block) for block in blocks] == [
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
+
+
 def test_what_is_advised_at_two_lines_is_said_in_full_at_the_first(file: str) -> None:
     here = barrier(frame(file))
     there = replace(barrier(replace(frame(file), line=2), 2), bytes=8)
@@ -202,6 +220,16 @@ def test_a_line_that_several_callers_reach_names_each_of_them_once(file: str) ->
     found = [ExplainedBarrier(replace(barrier(None, i), stack=stack), "", "") for i, stack in enumerate(stacks)]
     assert " in step, from rollout:7, rollout:9 and rollout:8  " in report_text(report(*found))
     assert " in step, from rollout:7 and rollout:9  " in report_text(report(*found[:2]))
+
+
+@pytest.mark.parametrize(
+    ("many", "said"), [(4, "rollout:3 and rollout:4  "), (5, "rollout:3 and 2 more  "), (30, "rollout:3 and 27 more  ")]
+)
+def test_of_a_line_that_many_callers_reach_three_are_named(file: str, many: int, said: str) -> None:
+    stacks = [(frame(file), Frame("env.py", 10 * line, function="rollout")) for line in range(1, many + 1)]
+    found = [ExplainedBarrier(replace(barrier(None, i), stack=stack), "", "") for i, stack in enumerate(stacks)]
+    text = report_text(report(*found))
+    assert said.replace(":3", ":30").replace(":4", ":40") in text
 
 
 @pytest.mark.parametrize(

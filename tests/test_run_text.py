@@ -31,3 +31,8 @@ def test_a_call_that_costs_many_programs_is_told_with_all_that_it_costs() -> Non
 
 def test_few_programs_need_no_advice() -> None:
     assert not [line for line in said(EagerLine(MAIN, {"add": 9}, 1.0)) if "jax.jit they are" in line]
+
+
+def test_a_line_of_an_installed_package_is_named_from_the_package_on() -> None:
+    inside = EagerLine(Place("/home/me/.venv/lib/python3.11/site-packages/flax/linen.py", 9, "init"), {"add": 9}, 1.0)
+    assert any(line.startswith("   flax/linen.py:9: 9 programs") for line in said(inside))

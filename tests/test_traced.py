@@ -618,3 +618,44 @@ def masks(key, n):
         for above, out in (("", "yield mask"), ("", "return mask"), ("@contextlib.contextmanager", "yield mask"))
     ]
     assert counts == [0, 1, 1]
+
+
+INDEX_MAP = """
+from jax.experimental import pallas as pl
+def kernel(x_ref, out_ref): out_ref[...] = x_ref[...]
+def later(i): return following(i), 0
+def following(i): return jax.lax.cond(i < 4, lambda: i + 1, lambda: 0)
+def run(x):
+    spec = pl.BlockSpec((8, 128), later)
+    return pl.pallas_call(kernel, in_specs=[spec], out_shape=x, grid=(4,))(x)
+"""
+
+
+@pytest.mark.parametrize("text", [INDEX_MAP, INDEX_MAP.replace("128), later", "128), index_map=later")])
+def test_what_says_which_block_a_kernel_is_given_is_computed_in_the_kernel(text: str) -> None:
+    assert context(text, "following") == "host"
+    facts = {"m.py": read_facts(HEAD + dedent(text), "m.py", "m")}
+    project = join(facts).project
+    assert is_idle(project, Place("m.py", "following"))
+    assert not is_idle(project, Place("m.py", "run"))
+
+
+@pytest.mark.parametrize(
+    ("base", "line", "expected"),
+    [
+        ("equinox.Module", "meter = tqdm.tqdm(xs)", "host"),
+        ("equinox.Module", "meter = xs", "traced"),
+        # Of a network of flax nobody but its `apply` calls this.
+        ("flax.linen.Module", "meter = tqdm.tqdm(xs)", "traced"),
+    ],
+)
+def test_a_trainer_that_is_an_object_of_equinox_runs_on_the_host(base: str, line: str, expected: str) -> None:
+    library = base.partition(".")[0]
+    text = f"""
+    import {library}, flax.linen, tqdm
+    class Trainer({base}):
+        def __call__(self, xs):
+            {line}
+            return [step(x) for x in meter]
+    """
+    assert context(text, "Trainer.__call__") == expected

@@ -62,6 +62,8 @@ CASES = [
     ("", "a[0]", "array"),
     ("", "a > 0", "array"),
     ("", "a is None", "scalar"),
+    ("", "a != None", "scalar"),
+    ("", "a == e", "array"),
     ("", "y.at[0].set(1)", "array"),
     ("", "y.shape[0]", "scalar"),
     ("", "a.size // 2", "scalar"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fusionlint.compiling.devices import allow_callbacks
+from fusionlint.compiling.rule_lines import rule_lines_shown
 
 _NUMBERS = count()
 
@@ -36,7 +37,8 @@ def lowering_elsewhere() -> Iterator[None]:
     try:
         for name, value in wanted.items():
             jax.config.update(name, value)
-        yield
+        with rule_lines_shown():
+            yield
     finally:
         if get_backend is not None:
             mlir.ModuleContext.get_backend = get_backend

@@ -21,6 +21,7 @@ from typing import Any
 
 from fusionlint.compiling.calls import Call, call_of
 from fusionlint.compiling.elsewhere import exclude_own_frames
+from fusionlint.compiling.rule_lines import show_rule_lines
 from fusionlint.compiling.running import COMPILED
 
 Frames = tuple[tuple[CodeType, int], ...]  # code and line, the innermost first
@@ -173,6 +174,7 @@ def _watch_lowering() -> None:
 
     traceback_util.register_exclusion(__file__)  # the user's tracebacks stay what they are
     exclude_own_frames()  # now: jax keeps the frames of what it has lowered once
+    show_rule_lines()
     pxla.lower_sharding_computation = lowered
     pxla.MeshComputation.compile = compiled
 

@@ -121,18 +121,31 @@ def random_array(struct: Any, random: np.random.Generator) -> Any:
 
 
 def show(value: Any) -> str:
-    """As a SPEC would write it."""
+    """As a SPEC would write it, where that is short; of what no SPEC can write, and holds arrays, how many."""
     if isinstance(value, Array) or is_array(value):
         dims = f"[{','.join(map(str, value.shape))}]"
         if str(value.dtype).startswith("key<"):
             return f"key{dims}" if value.shape else "key"
         return f"{value.dtype}{dims}"
+    text = _written(value)
+    arrays = _arrays(value) if not text or len(text) > WIDEST else 0
+    return f"{arrays} array{'s' * (arrays > 1)}" if arrays else " ".join((text or repr(value)).split())
+
+
+def _written(value: Any) -> str:
+    """Of a container of Python's; "" of anything else."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {show(part)}" for name, part in value.items()) + "}"
     if isinstance(value, (tuple, list)):
         inner = ", ".join(map(show, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
-    return repr(value)
+    return ""
+
+
+def _arrays(value: Any) -> int:
+    import jax
+
+    return sum(map(is_array, jax.tree.leaves(value)))
 
 
 def _struct(argument: Array | Key, mesh: Any) -> Any:

@@ -25,6 +25,7 @@ from fusionlint.compiling.devices import are_here, as_where_it_runs, device, dev
 from fusionlint.compiling.elsewhere import platforms_of
 from fusionlint.compiling.entry import Entry, EntryError
 from fusionlint.compiling.found import meant_as_shape
+from fusionlint.compiling.rule_lines import show_rule_lines
 from fusionlint.compiling.running import Tally
 from fusionlint.compiling.sizes import NO_DIMS, NO_MESH, Axes, Dims
 from fusionlint.compiling.targets import Target, versions
@@ -110,6 +111,7 @@ def setup() -> None:
     jax.config.update("jax_include_full_tracebacks_in_locations", True)
     jax.config.update("jax_traceback_in_locations_limit", -1)
     exclude_own_frames()
+    show_rule_lines()
 
 
 def exclude_own_frames() -> None:

@@ -15,6 +15,7 @@ from fusionlint.hlo.causes import COPIES, OF_A_SLICE, REDUCES, Blame, Crossing, 
 from fusionlint.hlo.cost import IN_PLACE
 from fusionlint.hlo.flow import Flow, Node, Path
 from fusionlint.hlo.frames import Stack
+from fusionlint.hlo.in_place import conditional_of_copy
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.lost import PRODUCTS, Lost, Taken, made_with
 from fusionlint.hlo.work import made, value_shape
@@ -39,11 +40,13 @@ def stack_of(value: Value, why: Blame, crossing: Crossing, kernels: Iterable[Ker
 
 
 def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
-    """What jax.grad makes of a step has the step's line, and another name."""
-    copied = _copied(value) if _copies_whole(why) else ()
+    """What jax.grad makes of a step has the step's line, and another name. A gradient that somebody wrote has lines of
+    its own, and the name for once; what jax makes of a step in it has it twice."""
+    copied = conditional_of_copy(value.names.module, value.node) or _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
-    return "transpose(jvp(" in next((step.op_name for step in steps if step.stack == stack), otherwise)
+    name = next((step.op_name for step in steps if step.stack == stack), otherwise)
+    return name.count("transpose(jvp(") > sum(frame.is_rule for frame in stack)
 
 
 def _is_turned(step: hlo.Instruction) -> bool:
@@ -53,11 +56,15 @@ def _is_turned(step: hlo.Instruction) -> bool:
 
 def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> Stack:
     """The blamed instruction's stack, that of the work that it was before, or that of the work around. A copy is shown
-    where the copied value was made, not at its loop."""
+    where the copied value was made, not at its loop; for a conditional, there."""
     module, blamed = value.names.module, why.instruction
     if _is_turned(blamed) and (written := before.product(blamed.stack)):
         return written
-    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
+    copied = (
+        conditional_of_copy(value.names.module, value.node) or _copied(value) or _copied_for(value, crossing)
+        if _copies_whole(why)
+        else ()
+    )
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     if called := before.called(module, blamed):
@@ -87,7 +94,13 @@ def _stack_nearby(value: Value, crossing: Crossing, kernels: Iterable[Kernel], b
     turned = before.turned(_inputs(value.names, (value.node,))) if _turns(crossing.made) else ()
     written = turned or before.stack(own, by, taken)
     known = written or _first_stack(_reducers(module, crossing.used)) or before.stack(opcodes, by, taken)
-    return known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+    found = known or fed or _first_stack(chain(crossing.used, _downstream(value)))
+    return found or next((step.stack for step in upstream if step.stack), ())
+
+
+def _is_of_the_call(step: hlo.Instruction) -> bool:
+    """Whether it is an array that the function holds: it has the line where that is called, and the name of no step."""
+    return step.op_name.endswith(")")
 
 
 def _turns(steps: Iterable[hlo.Instruction]) -> bool:
@@ -104,7 +117,7 @@ def _reducers(module: hlo.Module, steps: Iterable[hlo.Instruction]) -> Iterator[
 
 
 def _first_stack(steps: Iterable[hlo.Instruction]) -> Stack:
-    return next((step.stack for step in steps if step.stack), ())
+    return next((step.stack for step in steps if step.stack and not _is_of_the_call(step)), ())
 
 
 def _copies_whole(why: Blame) -> bool:

@@ -19,9 +19,10 @@ from fusionlint.hlo.barrier_lines import Value, is_of_gradient, stack_of
 from fusionlint.hlo.causes import COPIES, DOTS, Cause, Crossing, blame
 from fusionlint.hlo.collectives import exchange
 from fusionlint.hlo.flow import Flow, Node, Origin, Path, flow, leaves
-from fusionlint.hlo.in_place import copied_for_the_caller, made_anew
+from fusionlint.hlo.in_place import conditional_of_copy, copied_for_the_caller, made_anew
 from fusionlint.hlo.kernels import Kernel, Loop, kernels, loops, loops_around
 from fusionlint.hlo.lost import Lost
+from fusionlint.hlo.one_by_one import operation_of
 from fusionlint.hlo.stacked import Stacked, stacked_again
 from fusionlint.hlo.turns import turns
 from fusionlint.hlo.verdicts import Verdict
@@ -234,11 +235,19 @@ def _crossing(value: Value, writer: Kernel, readings: Sequence[_Reading], verdic
         branched=any(reading.origin.branched for reading in readings),
         returned=value.returned,
         kept=value.kept,
+        handed_on=bool(writer.branches) and bool(conditional_of_copy(module, value.node)),
         fetched=any(computation.instructions[name].shape.is_on_host for name in writer_operands),
         called=tuple(step for kernel, step in every if kernel.kind == "library call" or step.opcode not in DOTS),
         verdict=next((verdicts[name] for name in producers if name in verdicts), None),
         exchange=exchange(module, computation, value.names.instruction(value.node), items),
+        loop_of=_loop_of_one(module, computation),
     )
+
+
+def _loop_of_one(module: hlo.Module, computation: hlo.Computation) -> hlo.Instruction | None:
+    """The loop whose turn the computation is, where XLA made it of one operation."""
+    loops = (caller for _, caller in module.callers(computation.name) if caller.opcode == "while")
+    return next((loop for loop in loops if operation_of(loop)), None)
 
 
 def _name(value: Value) -> str:

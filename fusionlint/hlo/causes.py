@@ -16,12 +16,14 @@ from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.cost import result_shape
 from fusionlint.hlo.kernels import FREE_TARGETS, is_library_call, target
+from fusionlint.hlo.one_by_one import operation_of
 from fusionlint.hlo.verdicts import Verdict
 
 Cause = Literal[
     "callback",
     "collective",
     "custom call",
+    "run as a loop",
     "copy",
     "library call",
     "dot",
@@ -56,10 +58,12 @@ class Crossing:
     branched: bool
     returned: bool
     kept: bool  # an argument's copy, made because the caller keeps the argument
+    handed_on: bool  # a copy that a branch makes of what it is given
     fetched: bool  # from the host's memory
     called: tuple[hlo.Instruction, ...]  # of `made` and `used` all but the DOTS in kernels of XLA's own
     verdict: Verdict | None
     exchange: str = ""  # what devices send each other here; "" where the value stays on its own
+    loop_of: hlo.Instruction | None = None  # the loop around the writer, where XLA made it of one operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,13 @@ RANDOM = re.compile(
 # lax.dynamic_update_slice of the user's is called no otherwise.
 STACKS = re.compile(r"(^|/)while/body/(jit\(dynamic_update_index_in_dim\)/)?dynamic_update_slice$")
 RANDOM_OPCODES = frozenset({"rng", "rng-bit-generator", "rng-get-and-update-state"})
+# Their results are elements of their operands, in other places.
+_MOVING = (
+    frozenset({"concatenate", "gather", "pad", "reverse", "select", "broadcast", "dynamic-update-slice"})
+    | SLICES
+    | COPIES
+    | _LAYOUTS
+)
 
 
 def blame(crossing: Crossing) -> Blame:
@@ -141,6 +152,11 @@ def _custom_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
     return None
 
 
+def _run_as_a_loop(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
+    loop = crossing.loop_of
+    return (operation_of(loop), loop) if loop else None
+
+
 def _is_of_xla(step: hlo.Instruction) -> bool:
     """Whether a custom call is what XLA made of other work, and not somebody's kernel: on a TPU a softmax between two
     products becomes one of the same target as a Pallas kernel."""
@@ -163,8 +179,9 @@ def _copy(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
         return "into on-chip memory", crossing.made[0]
     if crossing.kept:
         return "of an argument that is not donated", crossing.made[0]
-    in_loop = crossing.carried or crossing.entered
-    return "of a loop's carry" if in_loop else "", crossing.made[0]
+    if crossing.carried or crossing.entered:
+        return "of a loop's carry", crossing.made[0]
+    return "handed on by a branch" if crossing.handed_on else "", crossing.made[0]
 
 
 def _library_call(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -193,10 +210,16 @@ def _conditional(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
 
 
 def _random_bits(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
-    """The writer's last step, for bits that were fused with further work are no longer in the way; any step of it where
-    the value is unsigned integers: keys and bits, sliced or joined."""
-    steps = crossing.made if crossing.shape.dtype.startswith("u") else crossing.made[:1]
-    return next((("", step) for step in steps if step.opcode in RANDOM_OPCODES or RANDOM.search(step.op_name)), None)
+    """The writer's last step, for bits that were fused with further work are no longer in the way; of unsigned integers
+    also the step before those that only move them: keys and bits, chosen, sliced or joined."""
+    dtype = crossing.shape.dtype
+    alike = (step for step in crossing.made if step.shape.dtype == dtype)
+    for step in alike if dtype.startswith("u") else crossing.made[:1]:
+        if step.opcode in RANDOM_OPCODES or RANDOM.search(step.op_name):
+            return "", step
+        if step.opcode not in _MOVING:
+            return None
+    return None
 
 
 def _scatter(crossing: Crossing) -> tuple[str, hlo.Instruction] | None:
@@ -313,6 +336,7 @@ CAUSES: tuple[tuple[Cause, Test], ...] = (
     ("callback", _callback),  # writer or reader runs Python on the host
     ("collective", _collective),  # devices send the value to each other; detail: which collective, among how many
     ("custom call", _custom_call),  # writer or reader is code that XLA does not see; detail: its target
+    ("run as a loop", _run_as_a_loop),  # XLA made a loop of one operation; detail: of which
     ("copy", _host),  # into or out of the host's memory
     ("copy", _copy),  # the writer only copies
     ("library call", _library_call),  # writer or reader is a dot, FFT, sort, ... that is called whole; detail: which

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
+
+from fusionlint import pinned
 
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"'
 _ROW = re.compile(rf"(\d+) (?:{_STRING}|\{{(.*)\}})\s*$")
@@ -31,6 +33,7 @@ class Frame:
     end_line: int | None = None
     end_column: int | None = None
     function: str = ""
+    is_rule: bool = False  # jax calls it for a step: a hand-written gradient, what a primitive is made of
 
 
 # The calls on the way to an instruction, innermost first.
@@ -113,8 +116,21 @@ def _stacks(tables: Mapping[str, Mapping[int, str]]) -> Stacks:
 
 
 def _without_repeats(frames: Iterable[Frame | None]) -> tuple[Frame, ...]:
-    stack = (frame for frame in frames if frame is not None)
+    stack = _with_rules(frame for frame in frames if frame is not None)
     return folded(takewhile(lambda frame: not _RUNS_CODE.search(frame.path), stack))
+
+
+def _with_rules(frames: Iterable[Frame]) -> list[Frame]:
+    """The calls inside of a rule, and behind them those of its step: not those by which jax came to the rule. The path
+    to one of those, which the tables hold too, begins with the step."""
+    stack: list[Frame] = []
+    for frame in frames:
+        if frame.path == pinned.FILE:
+            inside = len(stack) - pinned.callers_at(frame.line)
+            stack = [*stack[: inside - 1], replace(stack[inside - 1], is_rule=True)] if inside > 0 else []
+        else:
+            stack.append(frame)
+    return stack
 
 
 def folded(frames: Iterable[Frame]) -> tuple[Frame, ...]:

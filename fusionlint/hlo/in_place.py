@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.causes import COPIES
-from fusionlint.hlo.flow import Flow, Node, Origin, Path
+from fusionlint.hlo.flow import SAME_VALUE, Flow, Node, Origin, Path
 from fusionlint.hlo.kernels import Kernel
 from fusionlint.hlo.work import updated_in_place, value_shape
+
+_RENAMES = SAME_VALUE | {"get-tuple-element"}
 
 
 def made_anew(names: Flow, value: Origin, writers: Mapping[Node, Kernel]) -> int:
@@ -53,6 +56,18 @@ def copied_for_the_caller(names: Flow, returned: Iterable[tuple[Node, Path]]) ->
             given = _inputs_copied(names, source) - names.module.donated
             if [len(entry.parameters[number].users) for number in given] == [1]:
                 yield node, path
+
+
+def conditional_of_copy(module: hlo.Module, node: Node) -> tuple[hlo.Instruction, ...]:
+    """The conditional whose result the copy `node` copies, or which hands it what it copies, if any: its branches write
+    into memory of their own, so that one copies what it changes nothing of, and a loop around what it goes on with."""
+    steps = module.computations[node[0]].instructions
+    source = steps[node[1]]
+    while source.operands and (source.name == node[1] or source.opcode in _RENAMES):
+        source = steps[source.operands[0]]
+    if source.opcode == "parameter":
+        return tuple(caller for _, caller in module.callers(node[0]) if caller.opcode == "conditional")
+    return (source,) if source.opcode == "conditional" else ()
 
 
 def _inputs_copied(names: Flow, source: Node) -> frozenset[int]:

@@ -12,6 +12,7 @@ from fusionlint.branches import Branches, dearest
 from fusionlint.hlo import parse as hlo
 from fusionlint.hlo.collectives import collective
 from fusionlint.hlo.cost import traffic
+from fusionlint.hlo.one_by_one import operation_of
 from fusionlint.hlo.trips import trip_count
 
 
@@ -118,6 +119,7 @@ class _Place:
     loop: str | None = None
     per_iteration: bool = False
     branches: Branches = ()
+    stack: tuple[hlo.Frame, ...] = ()  # of the operation that XLA made the loop of, whose steps have none
 
 
 def _entry(module: hlo.Module) -> _Place:
@@ -146,6 +148,7 @@ def _inside(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Iterato
 def _iteration(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Iterator[_Place]:
     condition, body = (module.computations[hlo.names(item.attributes[key])[0]] for key in ("condition", "body"))
     count = trip_count(module, place.computation, item)
+    place = replace(place, stack=item.stack) if operation_of(item) else place
     if count is None:
         inside = replace(place, times=1, loop=item.name, per_iteration=True)
         yield replace(inside, computation=condition)
@@ -163,6 +166,8 @@ def _wrapped(module: hlo.Module, item: hlo.Instruction) -> hlo.Instruction | Non
 
 
 def _is_work(module: hlo.Module, item: hlo.Instruction) -> bool:
+    if 0 in item.shape.dims:  # no element, nothing to launch a kernel for
+        return False
     wrapped = _wrapped(module, item)
     if wrapped is not None:
         return wrapped.opcode not in _CONTROL
@@ -183,7 +188,7 @@ def _kernel(module: hlo.Module, place: _Place, item: hlo.Instruction) -> Kernel:
         per_iteration=place.per_iteration,
         bytes_read=moved.read,
         bytes_written=moved.written,
-        stack=item.stack,
+        stack=item.stack or place.stack,
         branches=place.branches,
     )
 

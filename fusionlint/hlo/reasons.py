@@ -107,6 +107,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason("multiple dus ops", "one kernel updates one slice in place", _AT_ONCE),
     Reason("multiple non-elementwise ops", _IN_PLACE, _AT_ONCE),
+    Reason("another non-elementwise op with shared operand", _IN_PLACE, _AT_ONCE),
     Reason("unrecognized inplace update", _IN_PLACE, _AT_ONCE),
     Reason("inplace conflict after fusion", _IN_PLACE),
     Reason("same value as the in-place buffer", _IN_PLACE),

@@ -176,4 +176,4 @@ def _text(explained: ExplainedBarrier, sources: Mapping[str, str], digests: Mapp
 
 
 def _location(frame: hlo.Frame | None) -> dict[str, Any] | None:
-    return asdict(frame) if frame else None
+    return {name: value for name, value in asdict(frame).items() if name != "is_rule"} if frame else None

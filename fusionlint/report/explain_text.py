@@ -23,6 +23,7 @@ from fusionlint.report.units import counted, duration, listed, named, size
 
 SHOWN = 10  # barriers, unless all are asked for
 COST_COLUMN = 78
+_CALLERS = 3  # of a line that is reached in many ways, named
 _INSTEAD = "instead: "
 
 
@@ -32,6 +33,11 @@ class _Group:
     branches the dearest counts, as in the totals."""
 
     members: tuple[ExplainedBarrier, ...]
+
+    @property
+    def explained(self) -> ExplainedBarrier:
+        """The dearest that a rule explains, else the dearest."""
+        return next((member for member in self.members if member.advice), self.members[0])
 
     @property
     def bytes(self) -> int:
@@ -108,15 +114,26 @@ def blocks(report: Report) -> list[Block]:
 
 
 def _grouped(barriers: Sequence[ExplainedBarrier]) -> list[_Group]:
+    explained_by: dict[object, object] = {}
+    for explained in barriers:
+        if explained.advice:
+            explained_by.setdefault(_work(explained.barrier), (explained.rule, explained.advice))
     groups: dict[object, list[ExplainedBarrier]] = {}
     for explained in barriers:
         barrier = explained.barrier
         frame = barrier.stack[0] if barrier.stack else None
         place = (frame.path, frame.line) if frame else barrier.value
-        why = (explained.rule, explained.advice) if explained.advice else (barrier.cause,)
-        key = place, barrier.per_iteration, why
+        own = (explained.rule, explained.advice) if explained.advice else None
+        key = place, barrier.per_iteration, own or explained_by.get(_work(barrier), (barrier.cause,))
         groups.setdefault(key, []).append(explained)
     return sorted((_Group(tuple(members)) for members in groups.values()), key=_dearest_first)
+
+
+def _work(barrier: Barrier) -> object:
+    """What barriers have in common of which a rule explains one, and so all: the cause, the very call, and who called
+    that."""
+    start = [(frame.path, frame.line, frame.column) for frame in barrier.stack[:1]] or barrier.value
+    return barrier.cause, barrier.per_iteration, *start, *barrier.stack[1:]
 
 
 def _dearest_first(group: _Group) -> tuple[float, int, int]:
@@ -124,8 +141,8 @@ def _dearest_first(group: _Group) -> tuple[float, int, int]:
 
 
 def _block(number: int, group: _Group, totals: Totals) -> Block:
-    first, members = group.members[0], [member.barrier for member in group.members]
-    stack = first.barrier.stack
+    explained, members = group.explained, [member.barrier for member in group.members]
+    stack = members[0].stack
     of_gradient = {barrier.of_gradient for barrier in members}
     return Block(
         number,
@@ -136,8 +153,8 @@ def _block(number: int, group: _Group, totals: Totals) -> Block:
         _cost(group, totals),
         stack[0] if stack else None,
         tuple(excerpt([barrier.stack[0] for barrier in members])) if stack else (),
-        (*_sent(members), *_reasons(members, first.rule)),
-        f"{first.rule}: {first.advice}" if first.advice else "",
+        (*_sent(members), *_reasons(members, explained.rule)),
+        f"{explained.rule}: {explained.advice}" if explained.advice else "",
         frozenset(barrier.writer for barrier in members),
         frozenset(reader for barrier in members for reader in barrier.readers),
     )
@@ -172,12 +189,17 @@ def _cause(group: _Group) -> str:
 
 
 def _callers_of(group: _Group) -> str:
-    """`from rollout:120, called at train.py:31`."""
+    """`from rollout:120, called at train.py:31`: those of the dearest first."""
     stacks = [member.barrier.stack for member in group.members]
-    callers = dict.fromkeys(filter(None, map(caller, stacks)))
-    own = dict.fromkeys(filter(None, map(own_call, stacks)))
+    callers = [*dict.fromkeys(filter(None, map(caller, stacks)))]
+    own = [*dict.fromkeys(filter(None, map(own_call, stacks)))]
     told = (("from", callers), ("called at", own))
-    return ", ".join(f"{words} {listed([*names])}" for words, names in told if names)
+    return ", ".join(f"{words} {_some(names)}" for words, names in told if names)
+
+
+def _some(names: list[str]) -> str:
+    """`rollout:7, rollout:9, rollout:12 and 8 more`."""
+    return listed(names if len(names) <= _CALLERS + 1 else [*names[:_CALLERS], f"{len(names) - _CALLERS} more"])
 
 
 def barrier_line(explained: ExplainedBarrier) -> str:

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from fusionlint.explained import Report
-from fusionlint.recorded import Told, argument_texts, ordered, shown_path
+from fusionlint.recorded import Told, argument_texts, ordered
 from fusionlint.recording import EagerLine, Place, RecordedFunction, Recording
 from fusionlint.report.explain_text import report_text
+from fusionlint.report.source_lines import short_path
 from fusionlint.report.units import counted, duration, size
 
 BARRIERS = 3  # of a report, unless all are asked for
@@ -126,7 +127,7 @@ def _named(function: RecordedFunction) -> str:
 
 
 def _place(place: Place | None) -> str:
-    return f"{shown_path(place.path)}:{place.line}" if place else "no line of Python"
+    return f"{short_path(place.path)}:{place.line}" if place else "no line of Python"
 
 
 def _function(place: Place) -> str:

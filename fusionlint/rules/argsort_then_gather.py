@@ -253,7 +253,13 @@ def _is_cut(pick: Pick, source: Source) -> bool:
 def _once(found: _SortedOnce, sort: Sorted, source: Source) -> str:
     """What is written, and what is better still, where somebody knows the shape of what else is gathered."""
     x, jax = source.brief(sort.array, _LONG, "x"), source.alias("jax") or "jax"
-    return f"{found.text}; what has the same shape is sorted along for less: {jax}.lax.sort(({x}, y), num_keys=1)"
+    also = _another(x)
+    return f"{found.text}; what has the same shape is sorted along for less: {jax}.lax.sort(({x}, {also}), num_keys=1)"
+
+
+def _another(x: str) -> str:
+    """The name that an advice gives to what is sorted by `x`."""
+    return "z" if x == "y" else "y"
 
 
 def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) -> str:
@@ -267,7 +273,8 @@ def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) ->
     x = source.brief(array, _LONG, "x")
     along = f", dimension={source.code(axis)}" if axis is not None else ""
     key, rest = (f"-{as_operand(array, x)}, {x}", "[1:]") if sort.descending else (x, "")
+    also = _another(x)
     return (
-        f"{jax}.lax.sort(({key}, y){along}, num_keys=1){rest}, where y is what else is put in this order and has the "
-        f"same shape; for the order itself an {jnp}.arange"
+        f"{jax}.lax.sort(({key}, {also}){along}, num_keys=1){rest}, where {also} is what else is put in this order and "
+        f"has the same shape; for the order itself an {jnp}.arange"
     )

@@ -28,7 +28,7 @@ rule = Rule(__name__, harm="transfer")
 _BIG = regex(
     r"epoch|fit(_|$)|learn|rollout|unroll|episode|trajector|simulate|warm_?up|compile|bench|round"
     # A whole network for each of many steps.
-    r"|sampling|denois|generate",
+    r"|sampling|denois|generate|(^|_)samples?(_and_\w+|_batch)?$",
     re.I,
 )
 _LOGS = regex(r"^(print|(absl\.)?logging\.\w+)$")

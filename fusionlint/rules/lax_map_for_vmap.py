@@ -20,7 +20,7 @@ from fusionlint.patterns.dispatch.jit import runs_a_loop
 from fusionlint.patterns.loops.step import only_counts
 from fusionlint.patterns.loops.step_writes import result
 from fusionlint.patterns.loops.undressed import taken, undressed
-from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small
+from fusionlint.patterns.runs.loop_bodies import LOOPS, bodies_of, is_small, of_a_map
 from fusionlint.patterns.values.one_number import is_zero
 from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
@@ -192,10 +192,12 @@ def _is_light(place: Place, source: Source, depth: int = _HELPERS) -> bool:
         return False
     if any(_is_heavy(node) for function in found for node in inside(function)):
         return False
-    names = [source.project.callee(where, call.value) or "" for where, call in source.project.calls_within(place)]
+    project, calls = source.project, [(where, call.value) for where, call in source.project.calls_within(place)]
+    names = [project.callee(where, call) or "" for where, call in calls]
     if any(map(_BIG.match, names)):
         return False
-    helpers = [helper for name in names if (helper := source.project.find(name)) is not None]
+    helpers = [helper for name in names if (helper := project.find(name)) is not None]
+    helpers += (mapped for where, call in calls for mapped in of_a_map(project, where, call) or ())
     return all(depth > 0 and _is_light(helper, source, depth - 1) for helper in helpers)
 
 

@@ -11,6 +11,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, elements, inside, names_in
 from fusionlint.patterns.code.calls import argument, as_operand, has_only, is_handed_to, keyword
+from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import lines_between
 from fusionlint.patterns.code.same import is_same_at
@@ -110,7 +111,10 @@ def _picked(
     taken = _with(pick, read, as_operand(logits, x) if isinstance(pick, cst.Subscript) else x, source)
     text = f"{taken} - {named('jax.nn', node, source)}.logsumexp({x}, axis={along}{kept})"
     stands_alone = isinstance(source.parent(pick), cst.Assign | cst.Return | cst.Arg)
-    edit = source.replace(pick, text if stands_alone and "\n" not in whole else f"({text})")
+    if "\n" in whole:
+        edit = source.replace(pick, f"({text})")
+    else:
+        edit = in_place_of(pick, text if stands_alone else f"({text})", source)
     return _Picked(text, (edit, *(line for line in lines if line is not None)))
 
 

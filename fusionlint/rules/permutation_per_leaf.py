@@ -21,7 +21,12 @@ from fusionlint.source.tree import Source
 rule = Rule(__name__, harm="fusion")
 
 _PERMUTATION = "jax.random.permutation"
-_MAPS = frozenset(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "optax.tree.map", "equinox.tree_map"))
+_MAPS = frozenset(
+    ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "optax.tree.map", "equinox.tree_map",
+     "tree.map_structure")
+)  # fmt: skip
+# What lists the leaves beside a map that is not called `map`.
+_LEAVES = {"map_structure": "flatten"}
 _SWAPS = ("jax.numpy.swapaxes", "jax.numpy.moveaxis")
 _REST = regex(r"\.shape\[(\d+):\]$")
 _DEPTH = 4
@@ -30,7 +35,7 @@ _DEPTH = 4
 @rule.source("Call", calls=(_PERMUTATION,))
 def same_for_every_leaf(node: cst.Call, source: Source) -> Iterator[Finding]:
     """A function mapped over a tree permutes its leaf by a key that comes from outside of the map."""
-    if not has_only(node, 3, "key", "x", "axis"):
+    if not has_only(node, 3, "key", "x", "axis", "independent") or not _is_of_rows(argument(node, 3, "independent")):
         return
     function, key, leaf = source.function(node), argument(node, 0, "key"), argument(node, 1, "x")
     if function is None or not isinstance(key, cst.Name) or not isinstance(leaf, cst.Name):
@@ -61,7 +66,8 @@ def _drawn_once(
         case cst.Call(
             func=cst.Attribute(attr=cst.Name(called)), args=[_, cst.Arg(value=cst.Name() | cst.Attribute() as tree)]
         ):
-            leaves = beside(mapped.func, "tree_leaves" if called.startswith("tree_") else "leaves", source)
+            listed = "tree_leaves" if called.startswith("tree_") else _LEAVES.get(called, "leaves")
+            leaves = beside(mapped.func, listed, source)
             drawn = f"{source.code(node.func)}({key.value}, {leaves}({source.code(tree)})[0].shape[0])"
         case _:
             return ()
@@ -81,6 +87,11 @@ def _map_of(function: cst.FunctionDef | cst.Lambda, source: Source) -> cst.Call 
     mapped = source.handed_to(reads[0]) if len(reads) == 1 else None
     is_there = mapped is not None and source.function(mapped) is source.function(function) is not None
     return mapped if mapped is not None and is_there and source.calls(mapped, *_MAPS) else None
+
+
+def _is_of_rows(independent: cst.BaseExpression | None) -> bool:
+    """Whether one order serves all that a row holds: `independent=True` draws one for each column."""
+    return independent is None or (isinstance(independent, cst.Name) and independent.value == "False")
 
 
 def _is_first(axis: cst.BaseExpression | None) -> bool:

@@ -16,10 +16,11 @@ from fusionlint.lazily import regex
 _IDLE_FILE = regex(
     r"(^|/)(((unit|smoke|integration)[_-]?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting"
     r"|visuali[sz]ations?|visuali[sz]ers?"
-    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|bugs?(_\w+)?|repros?"
+    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|[~_]archive|archived(_\w+)?|debug|bugs?(_\w+)?|repros?"
     r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic"
     # What draws the pictures of a documentation.
     r"|docs?/(\w+/)*(assets|_?static|images?|img|figures?))/"
+    r"|^archive/"
     r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|Test_?Cases?|testing(_utils?)?"
     r"|conftest|([^/]*_)?fixtures?"

@@ -371,21 +371,29 @@ class Names:
         self, place: Place, value: Value, wrappers: frozenset[str], depth: int = DEPTH
     ) -> Iterator[Place]:
         """The functions that a value stands for: a name, a lambda, `partial(f)`, `[f, g]`, `vmap(f)` (a wrapper)."""
-        if depth == 0:
+        return self._behind(place, value, wrappers, depth, {})
+
+    def _behind(
+        self, place: Place, value: Value, wrappers: frozenset[str], depth: int, gone: dict[Bound, int]
+    ) -> Iterator[Place]:
+        """`gone` is how deep was gone from what was met before: factories that return what each other make are many
+        paths to few values."""
+        if depth <= gone.get(Bound(place, value), 0):
             return
+        gone[Bound(place, value)] = depth
         if value.is_call:
             for where, handed_on in self._handed_on(place, value, wrappers):
-                yield from self.functions_behind(where, handed_on, wrappers, depth - 1)
+                yield from self._behind(where, handed_on, wrappers, depth - 1, gone)
         elif value.arguments:
             for part in value.arguments:
-                yield from self.functions_behind(place, part, wrappers, depth - 1)
+                yield from self._behind(place, part, wrappers, depth - 1, gone)
         elif value.name in self.files[place.path].functions and "<lambda>" in value.name:
             yield Place(place.path, value.name)
         elif value.name:
             if found := self.find(self.qualified_name(place, value.name)):
                 yield found
             elif bound := self.value_of(place, value.name):
-                yield from self.functions_behind(*bound, wrappers, depth - 1)
+                yield from self._behind(*bound, wrappers, depth - 1, gone)
 
     def _handed_on(self, place: Place, call: Value, wrappers: frozenset[str]) -> Iterator[Bound]:
         """What a call gives a function for: what it wraps, or what a factory of the project returns."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -21,7 +21,7 @@ from fusionlint.source.idle_files import is_idle_file
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import At, Place
 from fusionlint.source.project import Project, found_once
-from fusionlint.source.transforms import CALLBACKS, MODULES, PALLAS, TRANSFORMS
+from fusionlint.source.transforms import CALLBACKS, EQUINOX, MODULES, PALLAS, PALLAS_BLOCKS, TRANSFORMS
 
 # flax's ways to declare a parameter: the second argument makes its first value.
 _DECLARES = (".param", ".variable")
@@ -128,7 +128,8 @@ def seen_in(project: Project, path: str) -> Seen:
         (nested if goes_on else methods)[place.outer].append(place)
     handing = [(place, name, call) for place, name, call in project.named_calls(path) if name in TRANSFORMS]
     hands: dict[Place, dict[Place, None]] = defaultdict(dict)
-    traced = dict.fromkeys(_traced(project, path, functions))
+    on_host = _once(host_code(project, path))
+    traced = dict.fromkeys(_traced(project, path, functions, on_host))
     for place, handed, is_eager in _functions_handed(project, path, handing):
         hands[place][handed] = None
         (calls[place] if is_eager else traced)[handed] = None
@@ -136,7 +137,7 @@ def seen_in(project: Project, path: str) -> Seen:
         is_idle_file(facts.inside),
         _edges(nested),
         _edges(methods),
-        _once(host_code(project, path)),
+        on_host,
         _once(setting_up(project, path)),
         tuple(traced),
         _once(_called_back(project, path)),
@@ -178,12 +179,17 @@ def _once(values: Iterable[Shown]) -> tuple[Shown, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _traced(project: Project, path: str, functions: Sequence[tuple[Place, Function]]) -> Iterator[Place]:
+def _traced(
+    project: Project, path: str, functions: Sequence[tuple[Place, Function]], on_host: Collection[Place]
+) -> Iterator[Place]:
     """What a file decorates with transformations, and the methods that a network library traces."""
     for place, function in functions:
         if function.decorators and not TRANSFORMS.isdisjoint(project.decorators(path, function)):
             yield place
-        if function.owner and place.scope.endswith((".__call__", ".setup")) and project.inherits(place.outer, MODULES):
+        if not function.owner or not place.scope.endswith((".__call__", ".setup")):
+            continue
+        # Python calls an object of equinox as well: a trainer, say.
+        if project.inherits(place.outer, MODULES - EQUINOX if place in on_host else MODULES):
             yield place
 
 
@@ -249,8 +255,9 @@ def _behind(project: Project, place: Place, values: Iterable[RawValue]) -> Itera
 
 def _kernels(project: Project, handing: Iterable[Handing]) -> Iterator[Place]:
     for place, name, ((_, arguments, keywords), *_) in handing:
-        if name == PALLAS:
-            for value in (*arguments[:1], *(value for keyword, value in keywords if keyword == "kernel")):
+        if name in (PALLAS, PALLAS_BLOCKS):
+            own, called = (arguments[:1], "kernel") if name == PALLAS else (arguments, "index_map")
+            for value in (*own, *(value for keyword, value in keywords if keyword == called)):
                 yield from project.functions_behind(place, unpacked(value), TRANSFORMS)
 
 

@@ -19,7 +19,8 @@ TRANSFORMS = JIT | SOLVERS | frozenset(
      "jax.jvp", "jax.custom_vjp", "jax.custom_jvp", "jax.custom_batching.custom_vmap", "jax.named_call",
      "jax.experimental.checkify.checkify", "jax.lax.platform_dependent", "jax.make_jaxpr", "jax.eval_shape",
      "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax.experimental.maps.xmap",
-     "jax.experimental.pallas.pallas_call", "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
+     "jax.experimental.pallas.pallas_call", "jax.experimental.pallas.BlockSpec",
+     "jax.closure_convert", "jax.linear_transpose", "jax.lax.scan",
      "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch", "jax.lax.map",
      "jax.lax.associative_scan", "jax.lax.reduce", "jax.lax.custom_root", "jax.lax.custom_linear_solve",
      "equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap", "equinox.filter_checkpoint",
@@ -34,6 +35,8 @@ TRANSFORMS = JIT | SOLVERS | frozenset(
 )  # fmt: skip
 # What makes its function a kernel as it stands: XLA has nothing to fuse in there.
 PALLAS = "jax.experimental.pallas.pallas_call"
+# Which block of an array a turn of a kernel is given is computed where the kernel is.
+PALLAS_BLOCKS = "jax.experimental.pallas.BlockSpec"
 # What hands its function to the host: that function is host code.
 CALLBACKS = frozenset(
     ("jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback", "jax.experimental.host_callback.call",

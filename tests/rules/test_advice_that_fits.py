@@ -456,3 +456,63 @@ def hessian(weights, sizes):
     text = advice("blocks-by-at-set", code)
     assert ("block_diag" in text) is is_said
     assert ("jnp.block" in text) is not is_said
+
+
+@pytest.mark.parametrize(
+    ("value", "method"),
+    [
+        ("jnp.maximum({0}, {1})", "max"),
+        ("jnp.minimum({1}, {0})", "min"),
+        ("{0} + {1}", "add"),
+        ("{1} + {0}", "add"),
+        ("{0} - {1}", None),
+        ("jnp.maximum({0}, {1} * obs[0])", None),
+        ("jnp.maximum(obs[n], {1})", None),
+        ("jnp.maximum({0}, {1} + jnp.sum(obs))", None),
+    ],
+)
+def test_what_is_made_of_what_stands_there_is_written_by_one_method(value: str, method: str | None) -> None:
+    """Measured with 16 numbers and places that the run knows: cpu 7 -> 5 launches, h100 7 -> 2, v5e 76 -> 51."""
+    code = f"""
+import jax, jax.numpy as jnp
+
+@jax.jit
+def seen(obs, i, j, n, near, far):
+    obs = obs.at[i].set({value.format("obs[i]", "near")})
+    obs = obs.at[j].set({value.format("obs[j]", "far")})
+    return obs
+"""
+    found = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    said = f"obs.at[jnp.array([i, j])].{method}(jnp.array([near, far])): places that are equal do no harm"
+    assert [f.suggestion.text for f in found if f.suggestion and "do no harm" in f.suggestion.text] == (
+        [said] if method else []
+    )
+
+
+@pytest.mark.parametrize("between", ["far = far + jnp.sum(obs)", "near = 2 * near; j = i", "i = j"])
+def test_what_is_made_in_between_is_not_written_by_one_method(between: str) -> None:
+    code = f"""
+import jax, jax.numpy as jnp
+
+@jax.jit
+def seen(obs, i, j, near, far):
+    obs = obs.at[i].set(jnp.maximum(obs[i], near))
+    {between}
+    obs = obs.at[j].set(jnp.maximum(obs[j], far + near))
+    return obs
+"""
+    found = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert all(f.suggestion is not None and "do no harm" not in f.suggestion.text for f in found)
+
+
+def test_places_that_are_written_out_are_no_arrays() -> None:
+    code = """
+import jax, jax.numpy as jnp
+
+@jax.jit
+def seen(obs, near, far):
+    obs = obs.at[0].set(jnp.maximum(obs[0], near))
+    return obs.at[1].set(jnp.maximum(obs[1], far))
+"""
+    found = check_text(code.encode(), "m.py", Scope(("chained-at-set",)))
+    assert all(f.suggestion is not None and "do no harm" not in f.suggestion.text for f in found)

@@ -37,3 +37,19 @@ def {name}(x, w):
     return x / percentile(x, w, 0.9)
 """
     assert len(check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))) == count
+
+
+@pytest.mark.parametrize(("array", "other"), [("x", "y"), ("y", "z")])
+def test_what_else_is_sorted_has_another_name(array: str, other: str) -> None:
+    code = f"""
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def f({array}, w):
+    order = jnp.argsort({array})
+    return {array}[order], w[order]
+"""
+    (found,) = check_text(code.encode(), "m.py", Scope(("argsort-then-gather",)))
+    assert found.suggestion is not None
+    assert f"jax.lax.sort(({array}, {other}), num_keys=1)" in found.suggestion.text

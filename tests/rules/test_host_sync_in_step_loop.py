@@ -179,3 +179,19 @@ def test_a_few_steps_in_each_of_many_turns_are_many(around: str, waits: list[int
     """As of the minibatches of PPO."""
     body = f"for x in {around}:\n    for i in range(4):\n        state, y = step(state, x)\n        c.append(float(y))"
     assert lines(body) == waits
+
+
+@pytest.mark.parametrize(("name", "count"), [("batched_sample", 0), ("sample_and_score", 0), ("resample", 1)])
+def test_a_call_that_makes_whole_samples_is_long(name: str, count: int) -> None:
+    code = f"""
+import functools, jax
+
+def run(key, params, draw, n):
+    {name} = jax.jit(lambda key: draw(params, key))
+    kept = []
+    for _ in range(n):
+        key, own = jax.random.split(key)
+        kept.append(jax.device_get({name}(own)))
+    return kept
+"""
+    assert len(check_text(code.encode(), "m.py", ONLY)) == count

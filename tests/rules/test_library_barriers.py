@@ -38,6 +38,12 @@ def walk(key, p):
         return key, total + jax.random.choice(sub, 64, p=p)
     return jax.lax.while_loop(lambda carry: carry[1] < 10000, body, (key, 0))
 
+def drawn_in_two_places(key, p):
+    one = lambda key: jax.random.choice(key, 64, p=p)
+    first, *keys = jax.random.split(key, 21)
+    step = lambda total, key: (total + one(key), None)
+    return jax.lax.scan(step, one(first), jnp.stack(keys))[0]
+
 def counted_walk(key, x):
     def step(carry, _):
         key, x = carry
@@ -68,6 +74,7 @@ SAID = {
     "draw(key, f32[64])": {"choice-with-probabilities"},
     "searched_for_draws(key, f32[64])": {"default-searchsorted"},
     "walk(key, f32[64])": {"choice-with-probabilities"},  # how many keys to split nobody knows
+    "drawn_in_two_places(key, f32[64])": {"choice-with-probabilities"},  # jax lowers the search of both as one
     "counted_walk(key, f32[64])": {"key-split-in-scan"},
     "solved(f32[100,2,2], f32[100,2])": {"small-linear-algebra"},
     "solved(f32[16,8,8], f32[16,8])": set(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fixes import fixed
 
 from fusionlint.source.judging import check_text
 from fusionlint.source.scope import Scope
@@ -58,3 +59,29 @@ def test_of_a_few_actions_nothing_is_claimed(picked: str, more: str, count: int)
     code = CODE.format(axis="-1", pick=pick).replace("labels)", f"{picked})")
     code = code.replace("    return", f"    {more}\n    return")
     assert len(check_text(code.encode(), "m.py", Scope(("log-softmax-then-pick",)))) == count
+
+
+def test_a_long_line_is_broken_at_the_difference() -> None:
+    code = """\
+import jax
+import jax.numpy as jnp
+
+def loss(row_of_logits, number_of_rows, mask):
+    all_log_probabilities = jax.nn.log_softmax(row_of_logits)
+    log_probabilities = jnp.take_along_axis(all_log_probabilities, number_of_rows[..., None], axis=-1).squeeze(-1)
+    return -(log_probabilities * mask).sum()
+"""
+    assert (
+        fixed("log-softmax-then-pick", code)
+        == """\
+import jax
+import jax.numpy as jnp
+
+def loss(row_of_logits, number_of_rows, mask):
+    log_probabilities = (
+        jnp.take_along_axis(row_of_logits, number_of_rows[..., None], axis=-1)
+        - jax.nn.logsumexp(row_of_logits, axis=-1, keepdims=True)
+    ).squeeze(-1)
+    return -(log_probabilities * mask).sum()
+"""
+    )

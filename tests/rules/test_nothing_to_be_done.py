@@ -152,6 +152,19 @@ SINGLE = """
 def norm(x):
     return jax.lax.map(lambda x: x * 2 + 1, jnp.reshape(x, (1, 8, -1)))
 """
+PRODUCT = """
+WEIGHTS = jnp.ones((64, 64))
+
+def row(v):
+    return jnp.sin(WEIGHTS @ v)
+
+@jax.jit
+def totals(x):
+    def total(a):
+        rows = jax.vmap(row)
+        return MAPPED(a).sum()
+    return jax.lax.map(total, x)
+"""
 WINDOWS = """
 def patch(center):
     return jax.lax.dynamic_slice(PICTURE, (center[0], center[1]), (7, 7))
@@ -269,6 +282,8 @@ CASES = {
     "other places of the order": ("sort-for-max", SORTED, ("jnp.argsort(d)[1]", "jnp.sum(d)")),
     "a reason": ("lax-map-for-vmap", REASON, ("# vmap cannot be used here", "# of all")),
     "a single element": ("lax-map-for-vmap", SINGLE, ("(1, 8, -1)", "(8, 8, -1)")),
+    "a product behind a map": ("lax-map-for-vmap", PRODUCT.replace("MAPPED", "jax.vmap(row)"), ("WEIGHTS @", "2.0 *")),
+    "a product behind a map's name": ("lax-map-for-vmap", PRODUCT.replace("MAPPED", "rows"), ("WEIGHTS @", "2.0 *")),
     "windows that are cut once": ("vmapped-dynamic-slice", WINDOWS, ("jax.vmap(patch)(PLACES)", "jax.vmap(patch)")),
     "behind a setting": ("callback-in-traced-code", LEFT, ("if name not in self.shown", "if value.ndim == 0")),
     "at the end": ("callback-in-traced-code", ENDED, ("on_train_end", "on_step_end")),

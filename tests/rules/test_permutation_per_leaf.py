@@ -28,6 +28,8 @@ FORMS = {
     "the first axis": ("x, key", ", axis=0", LAMBDA, "axis=0"),
     "a partial": ("key, x", "", "jax.tree.map(functools.partial(shuffled, state), data)", "random.permutation(state"),
     "a partial by a keyword": ("x, key", "", "jax.tree.map(functools.partial(shuffled, key=key), data)", "sort"),
+    "rows as they are": ("x, key", ", independent=False", LAMBDA, "sort"),
+    "each column apart": ("x, key", ", independent=True", LAMBDA, None),
     # All leaves have several axes then, and XLA merges the sorts of the indices: the programs are the same.
     "a further axis": ("x, key", ", axis=2", LAMBDA, None),
     "the last axis": ("x, key", ", axis=-1", LAMBDA, None),

@@ -92,3 +92,32 @@ def test_rows_that_a_trace_has_to_know_are_numbers_of_python(made: str, count: i
     code = "import jax\nimport jax.numpy as jnp\n\n@jax.jit\ndef encoded(x: jax.Array, sizes):\n"
     code += f"    return jnp.concatenate([jax.nn.{made} for i in range(sizes.shape[0])], axis=1)\n"
     assert len(check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))) == count
+
+
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("low <= x < high", 0),
+        ("row[0] > 0", 0),
+        ("row.shape[0] > 2", 1),
+        ("len(row) > 2", 1),
+        ("high > 2", 1),
+    ],
+)
+def test_what_python_asks_of_a_row_no_trace_knows(test: str, count: int) -> None:
+    code = f"""
+import jax.numpy as jnp
+
+def score(row, low, high):
+    x, y = row
+    if {test}:
+        return jnp.sort(row)
+    return row
+
+def scores(points, low, high):
+    found = []
+    for i in range(points.shape[0]):
+        found.append(score(points[i], low, high))
+    return jnp.stack(found)
+"""
+    assert len(check_text(code.encode(), "m.py", Scope(("rows-one-by-one",)))) == count

@@ -112,3 +112,21 @@ def test_of_two_values_for_one_place_no_scatter_says_which_stays() -> None:
     ((_, together),) = found(code.replace("BODY", "return board.at[x[0]].set(x[1]), None").replace("XS", "things"))
     assert "same place" not in apart
     assert "where two steps may have the same place" in together
+
+
+@pytest.mark.parametrize(
+    ("step", "is_a_number"),
+    [
+        pytest.param("return i + 1, x * i", True, id="counts"),
+        pytest.param("i = jnp.where(x > 0, 0, i)\n        return i + 1, i", False, id="begins anew"),
+    ],
+)
+def test_a_number_that_begins_anew_is_none_of_the_step(step: str, is_a_number: bool) -> None:
+    code = f"""
+def numbered(xs):
+    def one(i, x):
+        {step}
+
+    return jax.lax.scan(one, 0, xs)[1]
+"""
+    assert [rule for rule, _ in found(code)] == ["lax-map-for-vmap"] * is_a_number

@@ -1549,3 +1549,77 @@ def test_what_an_object_that_is_handed_in_holds_it_may_hand_to_others(handed: st
     loop = f"    for batch in batches:\n        model.{field} = step(model.{field}, batch)\n"
     code = f"step = jax.jit(_step)\n\ndef train({handed or 'key'}, batches):\n{own}{loop}"
     assert len(findings(code)) == count
+
+
+CREATED = """
+def _both(actor, target, batch):
+    return _step(actor, batch), jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, target, actor)
+
+class Learner:
+    def __init__(self, key, sizes, example):
+        key, first, second = jax.random.split(key, 3)
+        net = Network(sizes)
+        self._step = jax.jit(_both)
+        self.actor = Model.create(net, FIRST)
+        self.target = Model.create(net, SECOND)
+
+    def train(self, batches):
+        for batch in batches:
+            self.actor, self.target = self._step(self.actor, self.target, batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        ("inputs=[first, example]", "inputs=[second, example]", False),
+        ("(first, example)", "(second, example)", False),
+        ("example", "example", True),
+    ],
+)
+def test_what_is_made_of_a_key_holds_neither_its_definition_nor_the_example(
+    first: str, second: str, shared: bool
+) -> None:
+    text = advice(CREATED.replace("FIRST", first).replace("SECOND", second))
+    assert ("two of the first ones hold" in text) == shared
+
+
+BEGUN = """
+class Learner:
+    def train(self, batches, evaluate):
+        step = jax.jit(_step)
+        state = TrainState.create(apply_fn=self.net.apply, params=self.params, tx=self.tx)
+        for i, batch in enumerate(batches):
+            state = step(state, batch)
+            if i % 100 == 0:
+                BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("score = evaluate(self.params)\n                self.params = state.params", 0),
+        ("self.params = state.params\n                score = evaluate(self.params)", 1),
+    ],
+)
+def test_a_field_that_holds_a_part_is_not_read_when_that_is_gone(body: str, count: int) -> None:
+    assert len(findings(BEGUN.replace("BODY", body))) == count
+
+
+@pytest.mark.parametrize(("given", "written"), [("(1,)", "(0,)"), ("1", "0"), ("[1]", "0")])
+def test_the_parentheses_of_what_was_donated_stay(given: str, written: str) -> None:
+    code = f"""
+    def train(batches, tx):
+        state = begin(tx)
+        step = jax.jit(_step, donate_argnums={given})
+        for batch in batches:
+            state = step(state, batch)
+        return state
+    """
+    (finding,) = findings(code)
+    assert finding.suggestion is not None
+    (edit,) = finding.suggestion.edits
+    line = (HEAD + textwrap.dedent(code)).splitlines()[edit.location.line - 1]
+    made = line[: edit.location.column - 1] + edit.text + line[edit.location.end_column - 1 :]
+    assert f"donate_argnums={written})" in made

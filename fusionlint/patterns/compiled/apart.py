@@ -74,7 +74,7 @@ def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
 
     made = 0
     for item in part.instructions.values():
-        if any(step.opcode in _LONG or collective(step) for step in steps_of(item, module)):
+        if any(_is_long(step) or collective(step) for step in steps_of(item, module)):
             return False
         if item.opcode == "conditional":
             if not all(_is_little(module.computations[branch], turns, module) for branch in item.called):
@@ -85,6 +85,15 @@ def _is_little(part: hlo.Computation, turns: int, module: hlo.Module) -> bool:
                 return False
             made += moved.written
     return made * turns <= _MOST_AT_ONCE
+
+
+def _is_long(step: hlo.Instruction) -> bool:
+    """Not the call by which a TPU packs the places of a look-up or a write."""
+    from fusionlint.hlo.causes import BY_PLACES
+
+    if step.opcode == "custom-call" and step.op_name.rpartition("/")[2].startswith(BY_PLACES):
+        return False
+    return step.opcode in _LONG
 
 
 def _written(body: hlo.Computation, loop: hlo.Instruction, module: hlo.Module) -> list[Writes] | None:

@@ -17,6 +17,7 @@ from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.runs.from_callers import given_by_callers, handed_by_callers
 from fusionlint.patterns.values.how_many import how_many
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.one_number import is_scalar_literal
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -120,7 +121,7 @@ def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[
             for element in elements:
                 yield from _held_by(element.value, source, depth)
         case cst.Call(func=function, args=args) if _keeps(function, source):
-            for arg in args:
+            for arg in () if any(_are_inputs(arg.value, source) for arg in args) else args:
                 if not (arg.keyword is not None and arg.keyword.value in _NO_ARRAYS):
                     yield from _held_by(arg.value, source, depth)
 
@@ -128,6 +129,17 @@ def _held_by(value: cst.BaseExpression, source: Source, depth: int) -> Iterator[
 def _keeps(function: cst.BaseExpression, source: Source) -> bool:
     """Whether this makes an object of what it is handed: jax's own functions that begin so make arrays."""
     return _is_constructor(function) and not (source.qualified_name(function) or "").startswith("jax.")
+
+
+def _are_inputs(value: cst.BaseExpression, source: Source) -> bool:
+    """Whether arrays are made of these, and of the definition beside them: `Model.create(net, inputs=[key, example])`
+    calls `net.init(key, example)`, and holds neither."""
+    match value:
+        case (
+            cst.List(elements=[cst.Element(value=first), _, *_]) | cst.Tuple(elements=[cst.Element(value=first), _, *_])
+        ):
+            return kind(first, source) == "key"
+    return False
 
 
 def _firsts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:

@@ -30,6 +30,8 @@ def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) 
     state.params`, that is read when the next step has taken its memory; or is put into what comes of it."""
     if isinstance(argument, cst.Name) and _is_put_back(argument, call, source):
         return True
+    if _is_a_field_behind(argument, call, source):
+        return True
     loops = _loops(call, source)
     return any(_is_read_behind(name, call, loops, source) for name in _parts(argument, call, source))
 
@@ -134,6 +136,27 @@ def _gets_by(name: cst.Name, call: cst.Call, loop: _Loop, source: Source) -> boo
         is_reached = loop in source.ancestors(read) or (is_before and order > called)
         if is_reached and not (in_each_turn if order < called else any(source.order(each) < order for each in anew)):
             return True
+    return False
+
+
+def _is_a_field_behind(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """Whether a part of `argument` goes into a field that the same turn reads before, when the call has run: `score =
+    evaluate(self.params)`, then `self.params = state.params`."""
+    loops, owner = _loops(call, source), source.facts.class_around(source.scope(call))
+    for read in _reads_of(argument, call, source):
+        part = read
+        while isinstance(above := source.parent(part), cst.Attribute) and above.value is part:
+            part = above
+        match source.parent(part):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as field)], value=value) if (
+                value is part is not read and dotted(field).startswith("self.")
+            ):
+                stored = source.order(field)
+                again = source.fields_called(dotted(field), owner)
+                here = (one for one in again if source.function(one) is source.function(call))
+                is_between = any(source.order(call) < source.order(one) < stored for one in here)
+                if is_between and any(loop in source.ancestors(field) for loop in loops):
+                    return True
     return False
 
 

@@ -37,7 +37,10 @@ def told(node: cst.Call | cst.Name, keywords: str, source: Source) -> tuple[Edit
     name, _, value = keywords.partition("=")
     if len(given) > 1 or given[0].keyword is None or given[0].keyword.value != name or "=" in value:
         return ()
-    return (source.replace(given[0].value, value),)
+    old = given[0].value
+    if isinstance(old, cst.Tuple) and old.lpar:  # whose parentheses stay
+        value = value[1:-1] if value.startswith("(") else f"{value},"
+    return (source.replace(old, value),)
 
 
 def _above(name: cst.Name, source: Source) -> cst.BaseExpression | None:

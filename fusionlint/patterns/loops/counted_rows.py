@@ -16,6 +16,7 @@ from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, constant, elements, indexed_by, inside, is_new_axis, names_in
 from fusionlint.patterns.code.calls import argument, is_handed_to
 from fusionlint.patterns.code.elementwise import is_elementwise
+from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.unpacked import unpacked_at
 from fusionlint.patterns.loops.collected import (
     JOINS,
@@ -39,6 +40,10 @@ _METHODS = frozenset(
 # What says above a loop, as close as this, why it is one.
 _CLOSE = 8
 _WHY = regex(r"vmap|sequential|one (by one|at a time)|memory", re.I)
+
+
+# How large something is, by a comparison.
+_HOW_LARGE = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 class Size(NamedTuple):
@@ -78,6 +83,32 @@ def counted_rows(loop: cst.For | Comprehension, source: Source) -> CountedRows |
     is_work = isinstance(loop, cst.For) or not isinstance(loop.elt, cst.Subscript)
     calls = [*inside(done_each_turn(loop), cst.Call)]
     return CountedRows(size, reads) if is_work and all(is_of_arrays(c, source) for c in calls) else None
+
+
+def _asks(call: cst.Call, source: Source) -> bool:
+    """Whether Python asks how large something of a row is, in the function that `call` hands it to, `if low <= x[0]`:
+    no trace knows."""
+    function = function_named(call.func, source)
+    rows = (n for n, arg in enumerate(call.args) if isinstance(arg.value, cst.Subscript) and arg.keyword is None)
+    at = next(rows, None)
+    if at is None or not isinstance(function, cst.FunctionDef) or at >= len(function.params.params):
+        return False
+    of_row = {function.params.params[at].name.value}
+    for step in inside(function.body, cst.Assign):
+        if any(name.value in of_row for name in names_in(step.value)):
+            of_row |= {name.value for target in step.targets for name in names_in(target.target)}
+    tests = (branch.test for branch in inside(function.body, cst.If))
+    compared = (part for test in tests for part in inside(test, cst.Comparison))
+    return any(
+        any(isinstance(one.operator, _HOW_LARGE) for one in part.comparisons)
+        and any(name.value in of_row and not _is_a_size_of(name, source) for name in names_in(part))
+        for part in compared
+    )
+
+
+def _is_a_size_of(name: cst.Name, source: Source) -> bool:
+    """Whether a test asks for no element, `row.ndim`, `len(row)`."""
+    return isinstance(source.parent(name), cst.Attribute | cst.Arg)
 
 
 def _is_joined(loop: cst.For | Comprehension, source: Source) -> bool:
@@ -177,8 +208,11 @@ def _mentions_value(step: cst.BaseSmallStatement, name: str) -> Iterator[cst.Nam
 
 def is_of_arrays(call: cst.Call, source: Source) -> bool:
     """Whether a call is one of jax, of an array's method, of a function of the project, or of what a name stands for
-    that nobody handed in: that may hold too much at once, or be no function of jax's."""
+    that nobody handed in: that may hold too much at once, or be no function of jax's. A function that goes by how large
+    its row is, is none."""
     name = source.qualified_name(call.func) or ""
+    if _asks(call, source):
+        return False
     if name.startswith("jax.") or _is_method(call):
         return True
     function = call.func

@@ -137,13 +137,14 @@ def _hands_on(body: Function, carry: cst.Name, source: Source) -> bool:
 
 
 def only_counts(body: Function, carry: cst.Name, source: Source) -> bool:
-    """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well."""
+    """Whether all that a step hands on is its own number: `return i + 1, x[i]`. That is one `vmap` as well; not where
+    it begins anew, `i = jnp.where(done, 0, i)`."""
     match result(body):
         case cst.Tuple(elements=[cst.Element(value=returned), _]):
             following = source.meant(returned)
             match following:
-                case cst.BinaryOperation(left=cst.Name(value=name), operator=cst.Add(), right=cst.Integer()):
-                    return name == carry.value
+                case cst.BinaryOperation(left=cst.Name() as number, operator=cst.Add(), right=cst.Integer()):
+                    return any(read is number for read in source.reads(carry))
     return False
 
 

@@ -71,7 +71,7 @@ def _lone(
     if write.method in _IN_ANY_ORDER and moves and _is_read_for(array, write, (), source):
         return LoneWrite(write, True)  # two steps may have the same place
     place = [source.code(part) for part in write.index]
-    if step is not None and _is_own_place(write.index, step, source):
+    if step is not None and _is_own_place(write.index, step, function, source):
         return LoneWrite(write, True) if _is_read_for(array, write, place, source) else None
     if not moves or write.method != "set":
         return None
@@ -151,12 +151,24 @@ def _counts(scan: cst.Call, source: Source) -> bool:
     return source.calls(meant, "jax.numpy.arange")
 
 
-def _is_own_place(index: tuple[Part, ...], step: cst.Name, source: Source) -> bool:
-    """Whether each step has a place of its own: the step itself on one axis, nothing that varies on the others."""
+def _is_own_place(index: tuple[Part, ...], step: cst.Name, function: cst.CSTNode, source: Source) -> bool:
+    """Whether each step has a place of its own: the step itself on one axis, or as far from it in each, `i + 1`, and
+    nothing that varies on the others."""
     reads = source.reads(step)
-    plain = [part for part in index if isinstance(part, cst.Name) and part in reads]
-    others = [part for part in index if part not in plain]
-    return len(plain) == 1 and not any(node in reads for part in others if not is_whole(part) for node in inside(part))
+    own = [part for part in index if _goes_along(part, reads, function, source)]
+    others = [part for part in index if part not in own]
+    return len(own) == 1 and not any(node in reads for part in others if not is_whole(part) for node in inside(part))
+
+
+def _goes_along(part: Part, reads: Sequence[cst.CSTNode], function: cst.CSTNode, source: Source) -> bool:
+    """`i`, `first + i`, `n - 1 - i`, where `reads` are those of i, and the rest is the same in each step."""
+    match part:
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
+            along = [side for side in (left, right) if _goes_along(side, reads, function, source)]
+            rest = tuple(side for side in (left, right) if side not in along)
+            is_read = any(node in reads for side in rest for node in inside(side))
+            return len(along) == 1 and not is_read and not _moves(rest, function, source)
+    return isinstance(part, cst.Name) and part in reads
 
 
 def _moves(index: tuple[Part, ...], function: cst.CSTNode, source: Source) -> bool:

@@ -15,7 +15,7 @@ from fusionlint.patterns.code.functions import Function
 from fusionlint.source.answers import of_project
 from fusionlint.source.facts import Call, Value, unpacked_call
 from fusionlint.source.names import PARTIAL
-from fusionlint.source.places import Place
+from fusionlint.source.places import Bound, Place
 from fusionlint.source.project import Project
 from fusionlint.source.tree import Source
 
@@ -133,13 +133,24 @@ def _is_small_call(project: Project, place: Place, call: Value, depth: int) -> b
     return bool(_SMALL.match(name)) and not _LARGE.match(name)
 
 
+def of_a_map(project: Project, place: Place, call: Value) -> list[Place] | None:
+    """The functions behind a call of what `vmap` returned, itself or by its name, `g = jax.vmap(f)`, then `g(x)`; None
+    for any other call."""
+    called = call.callee
+    if called is None:
+        return None
+    made = Bound(place, called) if called.is_call else project.value_of(place, called.name)
+    if made is None or not made.value.is_call or project.callee(*made) not in _MAPS:
+        return None
+    return list(project.functions_behind(*made, _MAPS))
+
+
 def _is_small_unnamed(project: Project, place: Place, call: Value, depth: int) -> bool:
     """A call of an array's method, or of what `vmap` returned."""
     called = call.callee
     if called is None:
         return False
-    if called.is_call and project.callee(place, called) in _MAPS:
-        functions = list(project.functions_behind(place, called, _MAPS))
+    if (functions := of_a_map(project, place, call)) is not None:
         return bool(functions) and all(is_small(project, function, depth - 1) for function in functions)
     name = called.name.rpartition(".")[2]
     if name in _METHODS or (not called.name and not called.is_call):

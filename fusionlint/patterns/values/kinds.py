@@ -79,8 +79,13 @@ class _Reader(NamedTuple):
                 return "scalar"
             case cst.UnaryOperation(expression=expression):
                 return self.of(expression, depth)
-            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Is() | cst.IsNot() | cst.In())]):
-                return "scalar"
+            case cst.Comparison(
+                comparisons=[
+                    cst.ComparisonTarget(operator=cst.Is() | cst.IsNot() | cst.In())
+                    | cst.ComparisonTarget(comparator=cst.Name("None"))
+                ]
+            ):
+                return "scalar"  # an array is no None, and says so to `x != None` too
             case cst.Comparison(left=left, comparisons=comparisons):
                 return _joined([self.of(n, depth - 1) for n in (left, *(c.comparator for c in comparisons))])
             case cst.BooleanOperation(left=left, right=right) | cst.IfExp(body=left, orelse=right):

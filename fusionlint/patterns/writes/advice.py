@@ -39,6 +39,7 @@ from fusionlint.patterns.writes.line import of_one_line
 from fusionlint.patterns.writes.many import are_rows_of_ranges
 from fusionlint.patterns.writes.needed import change_what_is_there, may_need
 from fusionlint.patterns.writes.one_place import written_once
+from fusionlint.patterns.writes.own_value import of_their_own
 from fusionlint.patterns.writes.seen import see
 from fusionlint.patterns.writes.stack import stack
 from fusionlint.patterns.writes.told import ALONG, ARRAYS, Advice, Form, Told, pair_of
@@ -57,6 +58,8 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
     if are_at_one_place(writes, source):
         return Advice(written_once(writes, told.array, source), pair_of(told), Form.ONCE)
     is_set = told.seen.methods == {"set"}
+    if is_set and (own := of_their_own(writes, told.array, jnp, source)) is not None:
+        return Advice(own, pair_of(told))
     if is_set and all(any(is_kept_mask(part, source) for part in write.index) for write in writes):
         return Advice(FOR_MASKS.format(jnp=jnp, array=told.array), ALONG)
     is_anew = reads_back(writes, source) or is_rebound(writes, source)

@@ -31,18 +31,16 @@ def are_at_one_place(writes: Sequence[Write], source: Source) -> bool:
     """Whether one place is written again and again, which is called the same and means the same each time."""
     if len({tuple(map(source.code, write.index)) for write in writes}) > 1:
         return False
-    return not _means_more(
-        [name for write in writes for part in write.index for name in names_in(part)], writes, source
-    )
+    return not means_more([name for write in writes for part in write.index for name in names_in(part)], writes, source)
 
 
 def is_rebound(writes: Sequence[Write], source: Source) -> bool:
     """Whether a name in a value or a place means something else by the time of the last write."""
     said = [part for w in writes for part in (w.value, *w.index) if part is not None]
-    return _means_more([name for part in said for name in names_in(part)], writes, source)
+    return means_more([name for part in said for name in names_in(part)], writes, source)
 
 
-def _means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:
+def means_more(names: Sequence[cst.Name], writes: Sequence[Write], source: Source) -> bool:
     """Whether one of `names` is written, or changed where it stands, between the first write and the last."""
     by_name = {name.value: [each for each in names if each.value == name.value] for name in names}
     if any(len({*map(source.written, several)}) > 1 for several in by_name.values()):
