@@ -157,3 +157,11 @@ def test_a_norm_is_no_large_step(tmp_path: Path) -> None:
     walk += "\ndef walk(x, key):\n    return jax.lax.scan(lambda c, _: step(1.0, c, _), (x, key), None, length=9)\n"
     assert lines(tmp_path, walk=walk) == [("walk", 5)]
     assert lines(tmp_path / "other", walk=walk.replace("norm(x)", "det(x)")) == []
+
+
+def test_what_a_function_without_parameters_calls_without_arguments_is_no_schedule(tmp_path: Path) -> None:
+    walk = WALK.replace("x + scale * ", "jax.lax.cond(scale > 0, lambda: {}, lambda: x) + ")
+    run = "import jax\nfrom functools import partial\nfrom walks.steps import step\n\ndef run(x, key):\n"
+    run += "    return jax.lax.scan(partial(step, 0.1), (x, key), None, length=8)\n"
+    assert lines(tmp_path / "a", steps=walk.format("drawn()"), run=run) == []
+    assert lines(tmp_path / "b", steps=walk.format("-x"), run=run) == [("steps", 5)]

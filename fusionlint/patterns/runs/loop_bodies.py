@@ -166,7 +166,7 @@ def _is_a_schedule(project: Project, place: Place, call: Value) -> bool:
     asked = [argument.name for argument in call.arguments]
     if function is None or call.callee is None or call.keywords or not call.callee.name.isidentifier():
         return False
-    return asked == [*function.parameters[:1]] and asked[0] in COUNTERS
+    return asked == [*function.parameters[:1]] and not COUNTERS.isdisjoint(asked)
 
 
 def _of_tuples(project: Project, path: str, name: str) -> Iterator[Place]:
