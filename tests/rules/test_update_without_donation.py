@@ -1638,14 +1638,17 @@ def test_a_field_that_the_first_state_is_made_of_and_that_is_read_again_is_named
         ("params", "print(evaluate(state.params))", False),
         ("params", "params = state.params; print(evaluate(params))", False),
         ("other", "print(evaluate(params))", False),
+        ("Model(params)", "print(evaluate(params))", True),
+        ("Model(key=key)", "print(evaluate(key))", False),
     ],
 )
 def test_a_variable_that_the_first_state_is_made_of_and_that_is_read_again_is_named(
     first: str, body: str, is_again: bool
 ) -> None:
     code = f"""
-    def train(batches, net, tx, evaluate, key):
+    def train(batches, net, tx, evaluate, seed):
         step = jax.jit(_step)
+        key = jax.random.key(seed)
         params, other = net.init(key), net.init(key)
         state = TrainState.create(apply_fn=net.apply, params={first}, tx=tx)
         for batch in batches:
@@ -1653,7 +1656,8 @@ def test_a_variable_that_the_first_state_is_made_of_and_that_is_read_again_is_na
             {body}
         return state
     """
-    assert ("the first state holds `params`, which is read again" in advice(code)) == is_again
+    text = advice(code)
+    assert ("the first state holds `params`, which is read again" in text) == is_again == ("read again" in text)
 
 
 @pytest.mark.parametrize(("given", "written"), [("(1,)", "(0,)"), ("1", "0"), ("[1]", "0")])

@@ -18,6 +18,7 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.donation.first_values import first_parts, first_values, whole_of
 from fusionlint.patterns.donation.parts import names_of_parts
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -66,6 +67,8 @@ def first_read_again(argument: cst.BaseExpression, call: cst.Call, source: Sourc
 def _is_name_read_again(part: cst.Name, call: cst.Call, source: Source) -> bool:
     written, loops = source.written(part), _loops(call, source)
     if written is None or not loops or source.function(part) is not source.function(call):
+        return False
+    if kind(part, source) == "key":  # of which what holds something else is made, mostly
         return False
     return loops[-1] not in source.ancestors(part) and _gets_by(written, call, loops[-1], source)
 
