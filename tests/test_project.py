@@ -487,6 +487,24 @@ def test_a_package_in_a_namespace_is_found_by_both_names() -> None:
         assert qualified(project, "cloud/sim/run.py", "", name) == "sim.env:step"
 
 
+def test_what_stands_in_a_src_that_is_a_package_is_found_without_it_too() -> None:
+    texts = {
+        "src/__init__.py": ("src", ""),
+        "src/sim/env.py": ("src.sim.env", "def step(x): ..."),
+        "src/sim/run.py": ("src.sim.run", "from sim import env\nfrom src.sim.env import step"),
+        "keras/src/random.py": ("keras.src.random", "def normal(): ..."),
+        "run.py": ("run", "import random"),
+    }
+    facts = {
+        path: read_facts(text, path, module, is_package=path.endswith("__init__.py"))
+        for path, (module, text) in texts.items()
+    }
+    project = Project(facts)
+    for name in ("env.step", "step"):
+        assert qualified(project, "src/sim/run.py", "", name) == "src.sim.env:step"
+    assert qualified(project, "run.py", "", "random.normal") == "random.normal"
+
+
 def test_factories_that_make_what_each_other_make_are_gone_through_once() -> None:
     """Of a compiler's front end, whose constructors return each other, there were some hundred million ways."""
     maker = "def make_{0}(x):\n    if x: return make_{1}(x)\n    if not x: return make_{1}(1)\n    return make_{1}(2)\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from fusionlint.finding import Edit, Finding
+from fusionlint.patterns.callbacks.calls import is_for_the_host
 from fusionlint.patterns.code.at import Part, Write, at_write, constant, first_axis, is_literal, is_whole
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.compiled.known_places import is_of_a_part
@@ -62,7 +63,7 @@ def columns_worked_on_by_a_scatter(node: cst.Call, source: Source) -> Iterator[F
         return
     if is_only_written(root(write), source) or is_of_numpy(root(write), source):
         return
-    if is_concrete(node, source) or is_taken_to_the_host(node, source):
+    if is_concrete(node, source) or is_taken_to_the_host(node, source) or is_for_the_host(node, source):
         return
     is_fused, is_by_ones = is_at_an_end(write) or has_three_axes(write), write.method in BY_ONES
     if is_by_ones and (is_fused or _is_in_steps(write)):

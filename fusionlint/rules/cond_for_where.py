@@ -65,6 +65,12 @@ _LONG = 100
 _ABOVE = 6
 _ORDER = regex(r"\bO\([^)]+\)")
 _NANS = regex(r"\b(avoid\w*|prevent\w*|spar\w+|without|no)\W(\w+\W+){0,3}nans?\b", re.I)
+# That a choice is the wrong thing here: "don't use jax.lax.select as it doesn't handle NaNs in the gradients".
+_NO_CHOICE = regex(
+    r"\b((don'?t|not|never|cannot|can't) us(e|ing)|(instead|in place) of|rather than|avoid\w*)"
+    r"( using| a| an| the)*\W+([\w.]+\.)?(select|where)\b",
+    re.I,
+)
 _CONDITION = regex(r"\bcond(ition)?(al)?s?\b", re.I)
 # Of more branches, computing all may cost more than choosing.
 _MOST = 4
@@ -170,9 +176,10 @@ def _advice(barrier: Barrier, conditionals: Iterator[hlo.Instruction]) -> str | 
 
 def _is_weighed(node: cst.CSTNode, source: Source) -> bool:
     """Whether the comment above says what the conditional costs, "O(length) in each step, but the checks are cheap", or
-    what it spares, "avoid making NaNs, by using a cond"."""
+    what it spares, "avoid making NaNs, by using a cond", or that no choice is to stand there."""
     said = said_above(node, _ABOVE, source)
-    return bool((_ORDER.search(said) or _NANS.search(said)) and _CONDITION.search(said))
+    is_weighed = (_ORDER.search(said) or _NANS.search(said)) and _CONDITION.search(said)
+    return bool(is_weighed or _NO_CHOICE.search(said))
 
 
 def _asks_a_result(found: Conditional, source: Source) -> bool:

@@ -16,6 +16,9 @@ _DEFINED_IN = {
     "jax._src.nn.functions.": "jax.nn.",
 }
 
+# What folder is put on the path of imports, most of all.
+_ABOVE = "src."
+
 
 def public(name: str) -> str:
     """`jax.vmap`, of `jax._src.api.vmap`."""
@@ -27,11 +30,14 @@ def public(name: str) -> str:
 
 def modules_of(names: Mapping[str, str]) -> dict[str, str]:
     """Dotted module name -> path, of the module names of paths; the first file of a name wins. A package in a folder
-    without an __init__.py may be one of a namespace, `google` of google/cloud, and is found by both names."""
+    without an __init__.py may be one of a namespace, `google` of google/cloud, and is found by both names; so is what
+    stands in a src that has one, which is seldom meant to be imported from above."""
     known = {module: path for path, module in reversed([*names.items()]) if module}
     for path, module in names.items():
         if longer := _in_namespace(path, module):
             known.setdefault(longer, path)
+        if module.startswith(_ABOVE):
+            known.setdefault(module.removeprefix(_ABOVE), path)
     return known
 
 

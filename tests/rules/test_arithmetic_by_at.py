@@ -89,3 +89,44 @@ def test_what_is_divided_by_ones_is_less_on_a_tpu_alone_where_it_has_three_axes(
     code = CODE.replace("@jax.jit", around).format(write="y.at[:, :3].divide(120.0)")
     (one,) = check_text(code.encode(), "m.py", Scope(("arithmetic-by-at",)))
     assert one.targets == targets
+
+
+HANDED = """
+import jax
+import jax.numpy as jnp
+
+def one(function, shape):
+    def run(*args):
+        return jax.pure_callback(function, shape, *args)
+
+    return run
+
+def other(function, shape):
+    def run(*args):
+        return jnp.tanh(args[0]) + jax.pure_callback(function, shape, *args)
+
+    return run
+
+@jax.jit
+def gridded(uvw, image):
+    uvw = uvw.at[:, 2].multiply(-1.0)
+    {lines}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ("return jax.pure_callback(grid, image, uvw, image)", 0),
+        ("return jax.pure_callback(grid, uvw.shape, uvw, image)", 0),
+        ("args = (uvw, image)\n    return jax.pure_callback(grid, image, *args)", 0),
+        ("args = (uvw, image)\n    call = one(grid, image)\n    return call(*args)", 0),
+        ("call = other(grid, image)\n    return call(uvw, image)", 1),
+        ("return jax.pure_callback(grid, image, jnp.tanh(uvw), image)", 1),
+        ("jax.debug.callback(print, uvw)\n    return uvw + image", 1),
+        ("return grid(uvw, image)", 1),
+    ],
+)
+def test_what_the_host_alone_is_handed_fuses_with_nothing(lines: str, count: int) -> None:
+    code = HANDED.format(lines=lines)
+    assert len(check_text(code.encode(), "m.py", Scope(("arithmetic-by-at",)))) == count

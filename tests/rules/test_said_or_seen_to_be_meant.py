@@ -169,7 +169,10 @@ def found(code: str, rule: str) -> list[int]:
         (GYM, "loop-over-jit", "STEP", "pass", 1),
         (WEIGHED, "cond-for-where", "SAID", "O(length) in each step, but the conditionals are cheap.", 0),
         (WEIGHED, "cond-for-where", "SAID", "Avoid making NaNs unless we have to, by using a cond.", 0),
+        (WEIGHED, "cond-for-where", "SAID", "Don't use lax.select: it takes NaNs into the gradients.", 0),
+        (WEIGHED, "cond-for-where", "SAID", "A cond rather than a jnp.where, whose gradient is NaN.", 0),
         (WEIGHED, "cond-for-where", "SAID", "Where it is NaN.", 1),
+        (WEIGHED, "cond-for-where", "SAID", "Do not use this where it is NaN.", 1),
         (WEIGHED, "cond-for-where", "SAID", "From the fourth step on.", 1),
     ],
 )

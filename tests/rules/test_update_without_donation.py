@@ -202,6 +202,7 @@ def train(state, batches, score):
         "if i % 9 == 0: best = state.params",
         "if i % 9 == 0: best = get_params(state)",
         "if i % 9 == 0: best, rest = get_params_and_rest(state)",
+        "now = state.params\n        if score(now) > 1: best = now",
     ],
 )
 def test_a_part_that_outlives_the_step(body: str) -> None:
@@ -215,10 +216,18 @@ def test_a_part_that_outlives_the_step(body: str) -> None:
         ("if i % 9 == 0: print(score(state))", "state"),
         ("if i % 9 == 0: best = score(state)", "best"),
         ("last = state.params", "last"),  # of the last step
+        ("now = state.params; last = now", "last"),
     ],
 )
 def test_a_part_that_is_read_at_once(body: str, result: str) -> None:
     assert len(findings(LOOP.format(body=body, result=result))) == 1
+
+
+@pytest.mark.parametrize(("said", "count"), [("global best", 0), ("best = None", 1)])
+def test_a_part_that_everybody_may_read_by_a_global_name_outlives_the_step(said: str, count: int) -> None:
+    body = "now = state.params\n        if score(now) > 1: best = now"
+    code = LOOP.format(body=body, result="state").replace("    step =", f"    {said}\n    step =", 1)
+    assert len(findings(code)) == count
 
 
 IN_EACH_TURN = """
@@ -1605,6 +1614,50 @@ class Learner:
 )
 def test_a_field_that_holds_a_part_is_not_read_when_that_is_gone(body: str, count: int) -> None:
     assert len(findings(BEGUN.replace("BODY", body))) == count
+
+
+@pytest.mark.parametrize(
+    ("body", "again"),
+    [
+        ("print(evaluate(self.params))", "self.params"),
+        ("print(evaluate(self.other))", None),
+        ("self.params = state.params\n                score = evaluate(self.params)", None),
+    ],
+)
+def test_a_field_that_the_first_state_is_made_of_and_that_is_read_again_is_named(body: str, again: str | None) -> None:
+    """`RuntimeError: Array has been deleted`, in the first turn."""
+    text = advice(BEGUN.replace("BODY", body))
+    assert ("is read again" in text) == (again is not None)
+    assert again is None or f"made of jax.tree.map(jnp.copy, {again})" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "body", "is_again"),
+    [
+        ("params", "print(evaluate(params))", True),
+        ("params", "print(evaluate(state.params))", False),
+        ("params", "params = state.params; print(evaluate(params))", False),
+        ("other", "print(evaluate(params))", False),
+        ("Model(params)", "print(evaluate(params))", True),
+        ("Model(key=key)", "print(evaluate(key))", False),
+    ],
+)
+def test_a_variable_that_the_first_state_is_made_of_and_that_is_read_again_is_named(
+    first: str, body: str, is_again: bool
+) -> None:
+    code = f"""
+    def train(batches, net, tx, evaluate, seed):
+        step = jax.jit(_step)
+        key = jax.random.key(seed)
+        params, other = net.init(key), net.init(key)
+        state = TrainState.create(apply_fn=net.apply, params={first}, tx=tx)
+        for batch in batches:
+            state = step(state, batch)
+            {body}
+        return state
+    """
+    text = advice(code)
+    assert ("the first state holds `params`, which is read again" in text) == is_again == ("read again" in text)
 
 
 @pytest.mark.parametrize(("given", "written"), [("(1,)", "(0,)"), ("1", "0"), ("[1]", "0")])

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import is_none
+from fusionlint.patterns.code.at import is_about, is_none
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.functions import Function
+from fusionlint.patterns.dispatch.jit import value
 from fusionlint.patterns.runs.loop_bodies import LOOPS, all_loop_bodies
 from fusionlint.patterns.runs.switches import is_switched
+from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.tree import Source
 
@@ -49,6 +51,36 @@ def gives_back(node: cst.Call, source: Source) -> bool:
         return source.calls(node, *RETURNS)
     shape = argument(node, 1, "result_shape_dtypes")
     return shape is None or not is_none(shape)
+
+
+def is_for_the_host(made: cst.CSTNode, source: Source) -> bool:
+    """Whether callbacks alone are handed this, in a tuple or not: `args = (x, y)`, `pure_callback(f, shape, *args)`."""
+    calls = [*_calls_handed(made, source, DEPTH)]
+    return bool(calls) and all(call is not None and _is_a_callback(call, source) for call in calls)
+
+
+def _calls_handed(made: cst.CSTNode, source: Source, depth: int) -> Iterator[cst.Call | None]:
+    """The calls that what is made is handed to, by its name too; None where something else reads it."""
+    for read in source.readers(made):
+        if isinstance(read, cst.Name) and is_about(read, source):
+            continue
+        element = source.parent(read)
+        several = source.parent(element) if isinstance(element, cst.Element) else None
+        if isinstance(several, cst.Tuple | cst.List) and depth:
+            yield from _calls_handed(several, source, depth - 1)
+        else:
+            yield source.handed_to(read)
+
+
+def _is_a_callback(call: cst.Call, source: Source) -> bool:
+    """Whether this calls one, or a function that does nothing but return what one gives back, as factories make them:
+    `solve = on_threads(f, shapes)`."""
+    if source.calls(call, *CALLBACKS):
+        return True
+    project = source.project
+    behind = project.functions_behind(source.place(call), value(call.func), PARTIAL)
+    returned = [(place, each) for place in behind if (f := project.function_at(place)) for each in f.returns]
+    return bool(returned) and all(project.callee(place, each) in RETURNS for place, each in returned)
 
 
 def holds_a_loop(body: Function, source: Source) -> bool:

@@ -15,7 +15,7 @@ from fusionlint.patterns.code.calls import REPLACES
 from fusionlint.patterns.donation.equinox import all_but_the_first, is_equinox, told_alone
 from fusionlint.patterns.donation.first_values import held_by_two, held_twice, is_read_elsewhere
 from fusionlint.patterns.donation.given_up import Names, useless
-from fusionlint.patterns.donation.outlives import first_part_read, holds_parameters
+from fusionlint.patterns.donation.outlives import first_part_read, first_read_again, holds_parameters
 from fusionlint.patterns.donation.replaced import names_of, replaced
 from fusionlint.patterns.runs.from_callers import is_of_a_caller
 from fusionlint.source.tree import Source
@@ -115,12 +115,18 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
             f"jax.tree.map(jnp.copy, {shared})"
         )
     twice = next(filter(None, (held_twice(argument, call, source) for call, argument in given)), None)
-    if twice is None:
-        return _OF_NONE
-    return (
-        f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
-        f"jax.tree.map(jnp.copy, {twice})"
-    )
+    if twice is not None:
+        return (
+            f"the old are gone after a call; the first state holds `{twice}` twice, one of which has to be "
+            f"jax.tree.map(jnp.copy, {twice})"
+        )
+    again = next(filter(None, (first_read_again(argument, call, source) for call, argument in given)), None)
+    if again is not None:
+        return (
+            f"the old are gone after a call; the first state holds `{again}`, which is read again: made of "
+            f"jax.tree.map(jnp.copy, {again})"
+        )
+    return _OF_NONE
 
 
 def _again(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:

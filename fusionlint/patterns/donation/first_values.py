@@ -49,14 +49,14 @@ def held_by_two(given: Iterable[tuple[cst.Call, cst.BaseExpression]], source: So
     for call, argument in given:
         for value in first_values(argument, call, source):
             for part in _held_by(value, source, _DEPTH):
-                whole = _whole(part, source)
+                whole = whole_of(part, source)
                 if any(other != dotted(argument) and _is_same(before, whole, source) for other, before in held):
                     return source.code(whole)
                 held.append((dotted(argument), whole))
     return None
 
 
-def _whole(part: cst.BaseExpression, source: Source) -> cst.BaseExpression:
+def whole_of(part: cst.BaseExpression, source: Source) -> cst.BaseExpression:
     """The field that is read of `part`: `begun.params`."""
     while isinstance(above := source.parent(part), cst.Attribute) and above.value is part:
         part = above
@@ -85,8 +85,7 @@ def _name_in(part: cst.BaseExpression) -> cst.BaseExpression:
 def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
     """Whether what the first value of `argument` is put together of, `State(params, key)`, is read again, by its own
     name, once a call has run."""
-    firsts = (value for value in first_values(argument, call, source) if not _is_of_result(value, call, source))
-    parts = (p for value in firsts for p in _held_by(value, source, _DEPTH) if isinstance(p, cst.Name))
+    parts = (part for part in first_parts(argument, call, source) if isinstance(part, cst.Name))
     again = [loop for loop in source.ancestors(call) if isinstance(loop, cst.For | cst.While)]
     reads = (use for part in parts for use in source.uses(part) if not use.is_write)
     return any(
@@ -94,6 +93,12 @@ def is_read_elsewhere(argument: cst.BaseExpression, call: cst.Call, source: Sour
         for use in reads
         if call not in source.ancestors(use.node)
     )
+
+
+def first_parts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[_Part]:
+    """What the first value of `argument` is put together of."""
+    firsts = (value for value in first_values(argument, call, source) if not _is_of_result(value, call, source))
+    return (part for value in firsts for part in _held_by(value, source, _DEPTH))
 
 
 def _is_of_result(value: cst.BaseExpression, call: cst.Call, source: Source) -> bool:

@@ -14,15 +14,19 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.code.calls import REPLACES
-from fusionlint.patterns.donation.first_values import first_values
+from fusionlint.patterns.donation.first_values import first_parts, first_values, whole_of
 from fusionlint.patterns.donation.parts import names_of_parts
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
 _Loop: TypeAlias = "cst.For | cst.While"
 # Of a state that holds the parameters these are asked for.
 _PARAMETERS = regex(r"(^|\.)get_params$")
+# A name seldom stands for more names than this.
+_DEPTH = 4
 
 
 def is_read_later(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -44,6 +48,42 @@ def first_part_read(argument: cst.BaseExpression, call: cst.Call, source: Source
     names = (name for name in _parts(argument, call, source) if loops[-1] not in source.ancestors(name))
     before = (name for name in names if source.order(name) < source.order(call))
     return next((name for name in before if _gets_by(name, call, loops[-1], source)), None)
+
+
+def first_read_again(argument: cst.BaseExpression, call: cst.Call, source: Source) -> str | None:
+    """The variable or field, as it is written, whose arrays the first value of `argument` holds, `create(params=
+    self.params)`, and that is read once a call has run."""
+    for part in first_parts(argument, call, source):
+        whole = whole_of(part, source)
+        if dotted(whole).startswith("self."):
+            is_again = _is_field_read_again(whole, call, source)
+        else:
+            is_again = whole is part and isinstance(part, cst.Name) and _is_name_read_again(part, call, source)
+        if is_again:
+            return source.code(whole)
+    return None
+
+
+def _is_name_read_again(part: cst.Name, call: cst.Call, source: Source) -> bool:
+    written, loops = source.written(part), _loops(call, source)
+    if written is None or not loops or source.function(part) is not source.function(call):
+        return False
+    if kind(part, source) == "key":  # of which what holds something else is made, mostly
+        return False
+    return loops[-1] not in source.ancestors(part) and _gets_by(written, call, loops[-1], source)
+
+
+def _is_field_read_again(field: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
+    """The same of a field that the function around `call` does not write behind that: it holds the first arrays."""
+    loops, function, made = _loops(call, source), source.function(call), source.order(field)
+    fields = source.fields_called(dotted(field), source.facts.class_around(source.scope(call)))
+    here = [one for one in fields if source.function(one) is function]
+    here = [one for one in here if source.function(field) is not function or source.order(one) > made]
+    if any(source.nearest(one, cst.AssignTarget) is not None for one in here):
+        return False
+    return any(
+        source.order(one) > source.order(call) or any(loop in source.ancestors(one) for loop in loops) for one in here
+    )
 
 
 def holds_parameters(argument: cst.BaseExpression, call: cst.Call, source: Source) -> bool:
@@ -78,7 +118,17 @@ def _loops(call: cst.Call, source: Source) -> list[_Loop]:
 def _parts(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.Name]:
     """The names that parts of `argument` get in the function around `call`, but for its own."""
     for read in _reads_of(argument, call, source):
-        yield from (name for name in names_of_parts(read, source) if name.value != dotted(argument))
+        for part in names_of_parts(read, source):
+            yield from (name for name in _names_for(part, source, _DEPTH) if name.value != dotted(argument))
+
+
+def _names_for(part: cst.Name, source: Source, depth: int) -> Iterator[cst.Name]:
+    """The name of a part, and those that it gets from there: `params = state.params`, then `best = params`."""
+    yield part
+    for read in source.reads(part) if depth else ():
+        name = source.assigned_name(read)
+        if name is not None and source.function(name) is source.function(part):
+            yield from _names_for(name, source, depth - 1)
 
 
 def _reads_of(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.CSTNode]:
@@ -104,7 +154,7 @@ def _is_read_behind(name: cst.Name, call: cst.Call, loops: list[_Loop], source: 
     if loops and not around:
         return False
     reads, gate = _reads(name, call, source), _gate(name, around, source)
-    if gate is not None and any(gate not in source.ancestors(read) for read in reads):
+    if gate is not None and (_is_global(name, source) or any(gate not in source.ancestors(read) for read in reads)):
         return True
     # The call comes round in a loop that `name` is not written in.
     if len(around) < len(loops) and _gets_by(name, call, loops[-len(around) - 1], source):
@@ -115,6 +165,13 @@ def _is_read_behind(name: cst.Name, call: cst.Call, loops: list[_Loop], source: 
     if taken < called:
         return any(order > called or order < taken for order in orders)
     return any(called < order < taken for order in orders)
+
+
+def _is_global(name: cst.Name, source: Source) -> bool:
+    """Whether the function says `global best`: who reads that later, nobody sees here."""
+    function = source.function(name)
+    declared = inside(function.body, cst.Global) if isinstance(function, cst.FunctionDef) else ()
+    return any(name.value == each.name.value for statement in declared for each in statement.names)
 
 
 def _gate(name: cst.Name, around: list[_Loop], source: Source) -> cst.If | None:
