@@ -23,9 +23,8 @@ from fusionlint.patterns.code.at import is_literal, is_none
 from fusionlint.patterns.code.functions import Function, result_of
 from fusionlint.patterns.loops.carry import read
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies, is_small
-from fusionlint.patterns.runs.switches import is_asked_for, is_switched
+from fusionlint.patterns.runs.switches import is_asked_for, is_switched, is_tried
 from fusionlint.rule import Rule
-from fusionlint.source.demonstrations import is_tried
 from fusionlint.source.names import TREE_MAPS
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted

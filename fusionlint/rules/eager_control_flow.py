@@ -23,9 +23,8 @@ from fusionlint.patterns.loops.loop_gates import is_gated
 from fusionlint.patterns.loops.pictures import is_shown_each_time
 from fusionlint.patterns.operations.interpolation import for_all_at_once
 from fusionlint.patterns.runs.from_callers import given_by_callers
-from fusionlint.patterns.runs.switches import ifs_around
+from fusionlint.patterns.runs.switches import ifs_around, is_tried
 from fusionlint.rule import Rule
-from fusionlint.source.demonstrations import is_tried
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
 from fusionlint.source.traced import is_idle

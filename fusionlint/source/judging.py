@@ -18,7 +18,6 @@ from fusionlint.lazily import regex
 from fusionlint.rule import Rule, SourceSensor
 from fusionlint.source.briefs import briefs, rules_about
 from fusionlint.source.deep import is_deep
-from fusionlint.source.demonstrations import is_demonstration
 from fusionlint.source.for_nobody import is_for_nobody
 from fusionlint.source.ignores import Ignore, ignores, unknown_names, unused
 from fusionlint.source.off_tpu import is_off_tpu, without_tpu
@@ -145,9 +144,7 @@ def _found(source: Source, rules: frozenset[str], scope: Scope) -> Iterator[Find
 
 def _is_passed_over(node: cst.CSTNode, sensor: SourceSensor, source: Source) -> bool:
     """Whether nobody minds the speed of the code at `node`, whatever a rule says of it."""
-    if sensor.where != "any" and (
-        is_for_a_picture(source.project, source.place(node)) or is_demonstration(node, source)
-    ):
+    if sensor.where != "any" and is_for_a_picture(source.project, source.place(node)):
         return True
     return is_for_nobody(node, source) or _is_of_a_test(node, source) or is_left_over(node, source)
 

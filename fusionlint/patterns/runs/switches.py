@@ -53,6 +53,15 @@ def is_left_before(node: cst.CSTNode, source: Source) -> bool:
     return False
 
 
+def is_tried(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` stands under `if __name__ == "__main__":`, in a trial of the module."""
+    for above in source.ancestors(node):
+        match above:
+            case cst.If(test=cst.Comparison(left=cst.Name("__name__"))):
+                return True
+    return False
+
+
 def is_asked_for(node: cst.CSTNode, source: Source) -> bool:
     """Whether `node` runs only if the caller gave something to tell it by: `if name is not None`, where the name is an
     argument and None by default."""
