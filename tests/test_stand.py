@@ -99,20 +99,3 @@ def test_folders_above_a_project_say_nothing_about_it(tmp_path: Path) -> None:
     tree(tmp_path, "tests/brax/pyproject.toml", "tests/brax/brax/math.py", "tests/brax/tests/test_math.py")
     assert path_in_project(tmp_path / "tests/brax/brax/math.py") == "brax/math.py"
     assert path_in_project(tmp_path / "tests/brax/tests/test_math.py") == "tests/test_math.py"
-
-
-def test_a_project_in_the_archive_of_another_is_a_part_of_that(tmp_path: Path) -> None:
-    tree(tmp_path, "lib/pyproject.toml", "lib/~archive/first/setup.py", "lib/~archive/first/net.py")
-    tree(tmp_path, "lib/~archive/first/parts/setup.py", "lib/~archive/first/parts/layer.py")
-    tree(tmp_path, "lib/examples/first/setup.py", "lib/examples/first/net.py")
-    assert path_in_project(tmp_path / "lib/~archive/first/net.py") == "~archive/first/net.py"
-    assert path_in_project(tmp_path / "lib/~archive/first/parts/layer.py") == "~archive/first/parts/layer.py"
-    assert path_in_project(tmp_path / "lib/examples/first/net.py") == "net.py"
-
-
-def test_a_repository_of_its_own_is_in_nobodys_archive(tmp_path: Path) -> None:
-    tree(tmp_path, "setup.py", "~archive/lib/.git", "~archive/lib/net.py", "~archive/lib/part/setup.py")
-    tree(tmp_path, "~archive/lib/part/layer.py", "~archive/lib/old/first/setup.py", "~archive/lib/old/first/net.py")
-    assert path_in_project(tmp_path / "~archive/lib/net.py") == "net.py"
-    assert path_in_project(tmp_path / "~archive/lib/part/layer.py") == "layer.py"
-    assert path_in_project(tmp_path / "~archive/lib/old/first/net.py") == "old/first/net.py"

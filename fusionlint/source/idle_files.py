@@ -16,10 +16,11 @@ from fusionlint.lazily import regex
 _IDLE_FILE = regex(
     r"(^|/)(((unit|smoke|integration)[_-]?)?tests?|test_\w+|testing|(\w+_)?benchmark(s|ing)?|plots?|plotting"
     r"|visuali[sz]ations?|visuali[sz]ers?"
-    r"|reference|debug|bugs?(_\w+)?|repros?"
+    r"|reference|_?deprecated|outdated|obsolete|(\w+_)?old|[~_]archive|archived(_\w+)?|debug|bugs?(_\w+)?|repros?"
     r"|initiali[sz]ations?|initial_conditions?(_\w+)?|data(sets?)?/(\w+/)?synthetic"
     # What draws the pictures of a documentation.
     r"|docs?/(\w+/)*(assets|_?static|images?|img|figures?))/"
+    r"|^archive/"
     r"|(^|/)((fake|synthetic|dummy)_data[^/]*|data(sets?)?/synthetic[^/]*)\.py$"
     r"|(^|/)(test_[^/]*|[^/]*_tests?|([^/]*_)?test_(utils?|lib|case|base|data|helpers?)|Test_?Cases?|testing(_utils?)?"
     r"|conftest|([^/]*_)?fixtures?"
@@ -29,8 +30,6 @@ _IDLE_FILE = regex(
     r"|repro_[^/]*|[^/]*_repro|initiali[sz]ations?|initial_conditions?(_\w+)?)"
     r"\.py$"
 )
-# Where what others have taken the place of is kept.
-_SET_ASIDE = regex(r"(^|/)(_?deprecated|outdated|obsolete|(\w+_)?old|[~_]archive|archived(_\w+)?)/|^archive/")
 # Sphinx-Gallery runs what is called plot_*: examples of everything.
 _GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
 
@@ -38,9 +37,4 @@ _GALLERY = regex(r"(^|/)(examples?|gallery|tutorials?)/(.*/)?plot_[^/]*\.py$")
 @cache
 def is_idle_file(inside: str) -> bool:
     """Whether a file, by its path in its project, is a test, a benchmark or a picture."""
-    return is_set_aside(inside) or (bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside))
-
-
-def is_set_aside(inside: str) -> bool:
-    """Whether a file or a folder, by its path in its project, lies in an archive."""
-    return bool(_SET_ASIDE.search(inside))
+    return bool(_IDLE_FILE.search(inside)) and not _GALLERY.search(inside)

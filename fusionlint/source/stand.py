@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fusionlint.source.idle_files import is_set_aside
 from fusionlint.source.listings import PACKAGING, ROOT_FILES, entries, until_next_look
 from fusionlint.source.modules import LIBRARIES
 
@@ -20,8 +19,7 @@ from fusionlint.source.modules import LIBRARIES
 def path_in_project(path: str | Path) -> str:
     """The path as its project writes it, "tests/test_env.py": below the nearest .git or pyproject.toml, or from here.
 
-    What lies above a project says nothing about it: /home/me/tests/brax/math.py is no test. But one that lies in the
-    archive of another is a part of that: "~archive/first/setup.py".
+    What lies above a project says nothing about it: /home/me/tests/brax/math.py is no test.
     """
     folder, name = os.path.split(path)
     return f"{_folder_in_project(folder)}{name}"
@@ -34,8 +32,6 @@ def _folder_in_project(folder: str) -> str:
     root = _project_root(real)
     if root is None:
         root = Path.cwd() if real.is_relative_to(Path.cwd()) else _package_root(real)
-    else:
-        root = _set_aside_by(root) or root
     return "" if real == root else f"{real.relative_to(root).as_posix()}/"
 
 
@@ -70,19 +66,6 @@ def _project_root(folder: Path) -> Path | None:
     if not entries(str(folder)).isdisjoint(ROOT_FILES):
         return folder
     return None if folder == folder.parent else _project_root(folder.parent)
-
-
-def _set_aside_by(root: Path) -> Path | None:
-    """The project in whose archive the one at `root` lies, if in one: a repository of its own is in nobody's."""
-    around = root
-    while ".git" not in entries(str(around)):
-        above = _project_root(around.parent)
-        if above is None or above == around:
-            return None
-        if is_set_aside(f"{root.relative_to(above).as_posix()}/"):
-            return above
-        around = above
-    return None
 
 
 @until_next_look
