@@ -76,7 +76,7 @@ KNOWN = {
     "vmapped-dynamic-slice": {0: "t", 1: "t", 2: "t", 3: "t"},
     "vmapped-roll": {0: "t", 2: "t"},
     "write-before-reduction": {0: "gc"},
-    "write-in-fori-loop": {0: "gtc", 3: "gc"},
+    "write-in-fori-loop": {0: "gtc", 4: "gc"},
     "write-on-diagonal": {0: "gc", 2: "gc"},
 }
 LETTERS = {"g": "h100", "t": "v5e", "c": "cpu"}

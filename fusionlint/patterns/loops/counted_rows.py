@@ -42,10 +42,6 @@ _CLOSE = 8
 _WHY = regex(r"vmap|sequential|one (by one|at a time)|memory", re.I)
 
 
-# How large something is, by a comparison.
-_HOW_LARGE = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
-
-
 class Size(NamedTuple):
     """How long an array is along an axis, `x.shape[0]`; the array as it is written."""
 
@@ -100,7 +96,10 @@ def _asks(call: cst.Call, source: Source) -> bool:
     tests = (branch.test for branch in inside(function.body, cst.If))
     compared = (part for test in tests for part in inside(test, cst.Comparison))
     return any(
-        any(isinstance(one.operator, _HOW_LARGE) for one in part.comparisons)
+        any(
+            isinstance(one.operator, (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual))
+            for one in part.comparisons
+        )
         and any(name.value in of_row and not _is_a_size_of(name, source) for name in names_in(part))
         for part in compared
     )
