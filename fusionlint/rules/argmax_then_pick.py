@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import at_write, constant, elements
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import argument, as_argument, beside, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, beside, brief, has_only
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.same import is_unchanged_between
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
@@ -65,7 +65,7 @@ def picked_where_it_was_found(node: cst.Call, source: Source) -> Iterator[Findin
     if all(_goes_back(pick.node, source) for pick in found) and not under_vmap(node, source):
         return
     is_there = isinstance(array, cst.Attribute) or (isinstance(array, cst.Name) and _is_in_memory(array, source))
-    shown = source.brief(array, _LONG, "an array")
+    shown = brief(source.code(array), _LONG, "an array")
     once = _named_once(node, found, source, is_kept=is_kept) if len(found) >= _SEVERAL else ()
     for pick in found:
         off = taken_off(pick, along, source) if pick.is_kept else None

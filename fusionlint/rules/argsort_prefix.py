@@ -33,6 +33,7 @@ from fusionlint.patterns.operations.sort import (
 from fusionlint.patterns.operations.taken import is_a_share, is_at_most, is_of_a_leaf, keeps_its_own_size
 from fusionlint.patterns.runs.alternatives import is_one_of_several
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.first_states import makes_the_first_state
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.rule import Rule
@@ -75,6 +76,8 @@ def largest_of_a_sort(node: cst.Call, source: Source) -> Iterator[Finding]:
     if "smallest" in ends and (len(ends) > 1 or not made.is_order or not _is_of_rows(node, counted[0], source)):
         return
     if is_one_of_several(node, source, *_TOP_KS) or keeps_its_own_size(made, counted[0].count, source):
+        return
+    if makes_the_first_state(node, source):
         return
     if any(one.is_single and is_of_a_leaf(one.count, source) for one in counted):
         return  # one value can be read at a place that is computed, but `top_k` has to know how many it takes

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import TO_JAX_ARRAY, elements, indexed_by, inside, is_literal, names_in
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, named_as
 from fusionlint.patterns.code.left_unused import whole_line
 from fusionlint.patterns.code.modules import named
@@ -25,7 +25,6 @@ from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def gathered_by_its_own_order(node: cst.Call, source: Source) -> Iterator[Findin
     if _is_nothing(node, sort, source):
         return
     given = argument(node, 1, "axis")
-    shown = source.brief(sort.array, _LONG, "the array")
+    shown = brief(source.code(sort.array), _LONG, "the array")
     every = [*picks(node, sort.axis if given is not None else None, source, default=-1)]
     own = [pick for pick in every if is_unchanged_between(sort.array, pick.array, source)]
     if own and not any(_is_cut(pick, source) for pick in own):
@@ -98,7 +97,7 @@ def sorted_for_its_order_too(node: cst.Call, source: Source) -> Iterator[Finding
     axis = argument(node, 1, "axis")
     yield source.finding(
         node,
-        f"`{source.brief(sort.array, _LONG, 'the array')}` is sorted twice, here and for its order",
+        f"`{brief(source.code(sort.array), _LONG, 'the array')}` is sorted twice, here and for its order",
         write=sorted_once.text if sorted_once else _both(node, sort, axis, source),
         edits=sorted_once.edits if sorted_once else (),
         safe=sorted_once is not None and sorted_once.is_safe,
@@ -223,7 +222,8 @@ def _is_nothing(node: cst.Call, sort: Sorted, source: Source) -> bool:
     """Whether a sort more is nothing beside what is done there, or runs once, on the host or for a picture."""
     if is_beside_a_decomposition(node, source) or is_of_eigenvalues(sort.array, source) or is_concrete(node, source):
         return True
-    if is_asked_for_by_pictures(source.project, source.place(node)):
+    place = source.place(node)
+    if is_asked_for_by_pictures(source.project, place):
         return True
     return _is_a_list_by_default(sort.array, source)
 
@@ -252,7 +252,7 @@ def _is_cut(pick: Pick, source: Source) -> bool:
 
 def _once(found: _SortedOnce, sort: Sorted, source: Source) -> str:
     """What is written, and what is better still, where somebody knows the shape of what else is gathered."""
-    x, jax = source.brief(sort.array, _LONG, "x"), source.alias("jax") or "jax"
+    x, jax = brief(source.code(sort.array), _LONG, "x"), source.alias("jax") or "jax"
     also = _another(x)
     return f"{found.text}; what has the same shape is sorted along for less: {jax}.lax.sort(({x}, {also}), num_keys=1)"
 
@@ -270,7 +270,7 @@ def _instead(node: cst.Call, sort: Sorted, source: Source, *, is_alone: bool) ->
         along = f", axis={source.code(axis)}" if axis is not None else ""
         falls = ", descending=True" if sort.descending else ""
         return f"{jnp}.sort({brief(as_argument(array, source), _LONG, 'x')}{along}{falls})"
-    x = source.brief(array, _LONG, "x")
+    x = brief(source.code(array), _LONG, "x")
     along = f", dimension={source.code(axis)}" if axis is not None else ""
     key, rest = (f"-{as_operand(array, x)}, {x}", "[1:]") if sort.descending else (x, "")
     also = _another(x)

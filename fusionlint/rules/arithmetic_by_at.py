@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.callbacks.calls import is_for_the_host
 from fusionlint.patterns.code.at import Part, Write, at_write, constant, first_axis, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.compiled.known_places import is_of_a_part
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -118,8 +119,8 @@ def _is_a_number(value: cst.BaseExpression | None, source: Source) -> bool:
 def _instead(write: Write, source: Source, *, longest: int = _LONG) -> str:
     """`x * jnp.where(i < 3, c, 1)`, and what `i` is."""
     jnp = source.jnp
-    array = source.brief(root(write), longest, "x")
-    value = source.brief(write.value, longest, "c")
+    array = brief(source.code(root(write)), longest, "x")
+    value = brief(source.code(write.value), longest, "c") if write.value is not None else "c"
     place = compared(next(part for part in write.index if not is_whole(part)), source)
     if write.method in _NEUTRAL:
         sign, neutral = _NEUTRAL[write.method]

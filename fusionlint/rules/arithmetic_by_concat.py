@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, is_literal, told_axes
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.elementwise import atoms, is_worked_on, operands
 from fusionlint.patterns.operations.join import axis, lists_parts, parts
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -20,7 +21,6 @@ from fusionlint.patterns.writes.beside import is_of_numpy, is_taken_to_the_host
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
-from fusionlint.source.syntax import brief
 from fusionlint.source.transforms import MODULES
 from fusionlint.source.tree import Source
 
@@ -203,7 +203,7 @@ def _instead(node: cst.Call, cuts: Sequence[_Cut], along: int, source: Source) -
     jnp = source.jnp
     array = brief(cuts[0].array, _LONG, "x")
     end = cuts[-1].columns.upper
-    whole = array if end is None or constant(end) == -1 else f"{array}[..., :{source.brief(end, _LONG)}]"
+    whole = array if end is None or constant(end) == -1 else f"{array}[..., :{brief(source.code(end), _LONG)}]"
     joined = [*parts(node, source)]
     works = [source.meant(part) for part in joined]
     done, told, is_guarded = list[str](), list[str](), False

@@ -32,6 +32,8 @@ _BIG = regex(r"(^|[._])(encode|decode|denoise|generate|train|fit)(_|$)")
 _COMPUTES = ("jax.numpy.", "jax.nn.", "jax.scipy.", "jax.lax.")
 # What a method does with an array that it only takes.
 _KEEPS = regex(r"log|save|write|print|store|add|append|put|record|plot|render|check|set_", re.I)
+# So many names of parameters that a function can be handed are written out in one dict.
+_NAMES = 8
 _CONCATENATE = "jax.numpy.concatenate"
 _JOINS = (_CONCATENATE, "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.column_stack")
 
@@ -40,7 +42,9 @@ _JOINS = (_CONCATENATE, "jax.numpy.vstack", "jax.numpy.hstack", "jax.numpy.colum
 def grown(node: cst.For | cst.While, source: Source) -> Iterator[Finding]:
     """The loop joins an array with more, and goes on with the longer one; the first such array of a loop."""
     # An object joins what its few parts have, once.
-    if isinstance(node, cst.For) and (is_few(node.iter, source) or _is_of_a_constructor(node, source)):
+    if isinstance(node, cst.For) and (
+        is_few(node.iter, source) or _is_by_few_names(node.iter, source) or _is_of_a_constructor(node, source)
+    ):
         return
     for call in inside(node.body, cst.Call):
         if source.loop(call) is node:
@@ -126,6 +130,22 @@ def _joined_to_a_cache(call: cst.Call, source: Source) -> cst.Name | None:
             is_join = source.calls(call, _CONCATENATE)
             return source.assigned_name(call) if is_join and is_held_before(old.value, source) else None
     return None
+
+
+def _is_by_few_names(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether a loop goes over a dict of a few names that are written out, or one that starts empty and is filled in
+    loops over such a dict alone."""
+    match iterated:
+        case cst.Call(func=cst.Attribute(value=cst.Name() as table, attr=cst.Name("items" | "keys" | "values"))):
+            made = source.value(table)
+        case _:
+            return False
+    if not isinstance(made, cst.Dict) or made.elements:
+        return isinstance(made, cst.Dict) and len(made.elements) <= _NAMES
+    above = [source.parent(use.node) for use in source.uses(table)]
+    stores = [each for each in above if isinstance(source.parent(each or table), cst.AssignTarget)]
+    loops = [source.loop(each) for each in stores if isinstance(each, cst.Subscript)]
+    return bool(loops) and all(isinstance(one, cst.For) and _is_by_few_names(one.iter, source) for one in loops)
 
 
 def _grown(call: cst.Call, source: Source) -> cst.Name | None:

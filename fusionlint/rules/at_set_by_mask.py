@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_cut, is_fresh, is_literal, is_whole
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.known_places import is_set_at_known_places
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.kinds import kind
@@ -17,7 +18,6 @@ from fusionlint.patterns.values.known_values import Reader
 from fusionlint.patterns.values.masks import is_mask
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -75,7 +75,7 @@ def set_at_known_places(barrier: Barrier, module: hlo.Module) -> str | None:
 def _chosen(write: Write, mask: cst.BaseExpression, source: Source) -> str:
     """The choice to write, and what the mask has to be for it."""
     where = f"{source.jnp}.where"
-    array, shown = source.brief(write.array, _LONG, "x"), source.brief(mask, _LONG, "the mask")
+    array, shown = brief(source.code(write.array), _LONG, "x"), brief(source.code(mask), _LONG, "the mask")
     new = _new(write, mask, source)
     if any(map(is_cut, write.index)):
         return (
@@ -216,7 +216,7 @@ def _new(write: Write, mask: cst.BaseExpression, source: Source) -> str:
         packed = source.code(value) if isinstance(value, cst.Name | cst.Attribute) else "values"
         if not _is_a_table(mask, source):
             return f"{packed}[np.cumsum(mask) - 1]"
-        m = source.brief(mask, _LONG, "mask")
+        m = brief(source.code(mask), _LONG, "mask")
         return f"{packed}[np.cumsum({m}).reshape({m}.shape) - 1]"
     if write.method != "set" or value is None:
         return "new"

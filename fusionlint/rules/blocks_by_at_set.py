@@ -16,6 +16,7 @@ from fusionlint.patterns.compiled.written import are_blocks
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_for_numpy
 from fusionlint.patterns.values.array_sizes import is_vector
+from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.block_advice import advice, advice_for_a_loop
 from fusionlint.patterns.writes.chain import is_only_written, path, root
 from fusionlint.patterns.writes.firsts import are_few_firsts
@@ -27,9 +28,10 @@ from fusionlint.patterns.writes.heavy import (
     is_made_by_heavy_work,
     is_made_for_a_loop,
 )
-from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, piecewise
+from fusionlint.patterns.writes.loop import are_windows_apart, are_windows_over, counted_by, piecewise
 from fusionlint.patterns.writes.places import is_blocks, is_blocks_of_a_loop
 from fusionlint.patterns.writes.rebuilt import rebuilt
+from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.patterns.writes.words import BEHIND_IFS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -56,7 +58,7 @@ def blocks_written_one_by_one(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if _is_worked_over(writes, source):
         return
-    if are_few_firsts(writes, source) or is_set_up(writes, source):
+    if are_few_firsts(writes, source) or is_set_up(writes, source) or is_chosen(writes[0].call, source):
         return
     if is_only_written(root(writes[0]), source) or is_for_numpy(node, source):
         return
@@ -95,6 +97,8 @@ def blocks_written_in_a_loop(node: cst.For, source: Source) -> Iterator[Finding]
     # Windows that overlap are no blocks: what is added up there, or made of what is there, no concatenate says.
     write = next((w for w in found.writes if _is_set_anew(w) or are_windows_apart(w, node, source)), None)
     if write is None or are_windows_over(write, node, source) or _is_vector_of_results(write, source):
+        return
+    if _may_be_gathered(write, node, source):
         return
     array, pair = dotted(root(write)), _pair_of_a_loop(write, node, source)
     yield source.finding(
@@ -136,6 +140,13 @@ def _holds(block: Sequence[Part], part: Sequence[Part], source: Source) -> bool:
 def _where(pair: int) -> str:
     """Where that is so: what arithmetic alone reads is one kernel with it elsewhere."""
     return " on a TPU" if pair == _READ else ""
+
+
+def _may_be_gathered(write: Write, loop: cst.For, source: Source) -> bool:
+    """Whether a place beside the slices may be an array of places, `.at[rows, a:b]`: such blocks nothing joins."""
+    counted = counted_by(loop)
+    names = [part for part in write.index if isinstance(part, cst.Name) and part.value not in counted]
+    return any(stands(name, source) in (Stands.MANY, Stands.UNSEEN) for name in names)
 
 
 def _is_set_anew(write: Write) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, is_cut, is_literal
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.compiled.behind import Made, steps_in
 from fusionlint.patterns.compiled.links import is_set, is_write
@@ -27,7 +28,6 @@ from fusionlint.patterns.writes.places import edge, is_boundary, is_slice
 from fusionlint.patterns.writes.rebuilt import rebuilt
 from fusionlint.patterns.writes.words import BEHIND_IFS, masked
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

@@ -32,12 +32,15 @@ from fusionlint.patterns.runs.options import is_instead_of_a_scan, is_none_by_de
 from fusionlint.patterns.runs.pictured import is_asked_for_by_pictures
 from fusionlint.patterns.writes.advice import advice
 from fusionlint.patterns.writes.beside import (
+    are_picked_by_python,
     is_beside_more,
+    is_chosen,
     is_of_numpy,
     is_of_the_host,
     is_taken_to_the_host,
 )
 from fusionlint.patterns.writes.by_ones import are_ones_within_a_kernel
+from fusionlint.patterns.writes.carried import are_layers_of_a_carry
 from fusionlint.patterns.writes.chain import is_columns, is_only_written, path, root
 from fusionlint.patterns.writes.chain_fix import of_chain
 from fusionlint.patterns.writes.entries import are_entries
@@ -45,7 +48,9 @@ from fusionlint.patterns.writes.firsts import are_few_firsts
 from fusionlint.patterns.writes.folded import is_folded, is_grid, is_set_up
 from fusionlint.patterns.writes.fused import are_known_elements
 from fusionlint.patterns.writes.heavy import (
+    are_given_by_a_loop,
     is_beside_a_solver,
+    is_for_steps,
     is_made_by_heavy_work,
     is_made_for_a_loop,
 )
@@ -53,6 +58,7 @@ from fusionlint.patterns.writes.hits import are_as_many_as_found
 from fusionlint.patterns.writes.loop import Piecewise, piecewise
 from fusionlint.patterns.writes.loop_advice import of_pieces, works_on_what_is_there
 from fusionlint.patterns.writes.loop_fix import of_loop
+from fusionlint.patterns.writes.loop_pair import are_numbers
 from fusionlint.patterns.writes.loop_turns import has_two_turns, is_counted_out, is_in_order
 from fusionlint.patterns.writes.many import are_added_up
 from fusionlint.patterns.writes.needed import is_one_needed
@@ -116,9 +122,9 @@ def written_one_after_the_other(node: cst.Call, source: Source) -> Iterator[Find
     if are_added_up(writes, source) or is_one_needed(writes, source) or are_as_many_as_found(writes, source):
         return
     name = _name(writes, source)
-    if _is_of_a_loop(node, name, source) or is_concrete(node, source):
+    if _is_of_a_loop(node, name, source) or is_concrete(node, source) or is_chosen(writes[0].call, source):
         return
-    if _is_nothing(writes, source) or is_for_numpy(node, source):
+    if _is_nothing(writes, source) or are_picked_by_python(writes, source) or is_for_numpy(node, source):
         return
     subject = f"`{name}`" if name else "an array"
     instead = advice(writes, name, source)
@@ -148,7 +154,7 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if all(is_folded([write], source) or is_only_written(root(write), source) for write in found.writes):
         return
-    if all(is_counted_out(write, node, source) for write in found.writes):
+    if all(is_counted_out(write, node, source) for write in found.writes) or are_layers_of_a_carry(found, node, source):
         return
     if _are_pairs(found, source) or are_of_their_own(found, node, source) or works_on_what_is_there(found, source):
         return
@@ -158,9 +164,9 @@ def written_piece_by_piece(node: cst.For, source: Source) -> Iterator[Finding]:
         or is_asked_for_by_pictures(source.project, source.place(node))
     ):
         return
-    if is_of_the_host(node, source) or is_made_by_heavy_work(node, source):
+    if is_of_the_host(node, source) or is_chosen(node, source) or is_made_by_heavy_work(node, source):
         return
-    if is_for_a_reset_of_bodies(node, source):
+    if is_for_a_reset_of_bodies(node, source) or _is_decomposed(found, source) or are_numbers(found, node, source):
         return
     if all(is_taken_to_the_host(w.call, source) or is_of_numpy(root(w), source) for w in found.writes):
         return
@@ -273,9 +279,16 @@ def _is_nothing(writes: Sequence[Write], source: Source) -> bool:
         return True
     if is_made_for_a_loop(last, source) or is_for_a_reset_of_bodies(last, source):
         return True
-    if is_beside_a_solver(last, source) or is_beside_scans(last, source):
+    if is_for_steps(last, source) or is_beside_a_solver(last, source) or is_beside_scans(last, source):
         return True
-    return is_for_a_decomposition(last, source) or is_decomposed(last, source) or is_dropped(last, source)
+    if is_for_a_decomposition(last, source) or is_decomposed(last, source) or is_dropped(last, source):
+        return True
+    return are_given_by_a_loop(writes, source)
+
+
+def _is_decomposed(found: Piecewise, source: Source) -> bool:
+    """Whether the one array that a loop writes is handed to a decomposition behind it."""
+    return len(found.arrays) == 1 and any(is_decomposed(write.call, source) for write in found.writes)
 
 
 def _name(writes: Sequence[Write], source: Source) -> str:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Write, at_write, elements, inside, is_cut, is_whole, place_of
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.compiled.chosen_writes import is_chosen_write_after_write
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.mapped import differs
@@ -160,8 +161,8 @@ def _of_the_value(array: str, place: str, jnp: str) -> str:
 def _compared(one: Chosen, array: str, source: Source) -> str:
     """`jnp.where(p & (jnp.arange(n) == i), new, x)`."""
     jnp, write = source.jnp, one.write
-    new = source.brief(write.value, _LONG, "new") if write.method == "set" and write.value else "changed"
-    places = (source.brief(part, _LONG, f"place{axis}") for axis, part in enumerate(write.index))
+    new = brief(source.code(write.value), _LONG, "new") if write.method == "set" and write.value else "changed"
+    places = (brief(source.code(part), _LONG, f"place{axis}") for axis, part in enumerate(write.index))
     here = [f"({jnp}.arange(«n») == {place})" for place in places]
     along = "each comparison along its own axis" if len(here) > 1 else "of rows the comparison takes an axis more"
     return f"{jnp}.where({_condition(one, source)} & {' & '.join(here)}, {new}, {array}), {along}"
@@ -170,7 +171,7 @@ def _compared(one: Chosen, array: str, source: Source) -> str:
 def _condition(one: Chosen, source: Source) -> str:
     """What lets the write through, where it is short."""
     test, written, _ = (arg.value for arg in one.choice.args)
-    text = source.brief(test, _LONG, "p")
+    text = brief(source.code(test), _LONG, "p")
     is_atom = isinstance(test, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
     shown = text if text == "p" or is_atom else f"({text})"  # beside an `&`
     return shown if written is one.write.call else f"~{shown}"

@@ -10,6 +10,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import WRITES, Write, at_write, column, constant, is_fresh, is_whole
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import go_through_ifs
 from fusionlint.patterns.compiled.written import are_columns
 from fusionlint.patterns.operations.choice import number
@@ -165,7 +166,7 @@ def _shown(write: Write, source: Source, jnp: str) -> str:
     """The value as it is written; a stack takes columns, and a number is none."""
     if write.value is None or write.method != "set":
         return "..."
-    text = source.brief(write.value, 30)
+    text = brief(source.code(write.value), 30)
     return f"{jnp}.full(n, {text})" if number(write.value) is not None else text
 
 

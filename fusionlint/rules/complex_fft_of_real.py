@@ -25,6 +25,7 @@ rule = Rule(__name__, harm="fusion")
 _FORWARD = ("jax.numpy.fft.fft", "jax.numpy.fft.fft2", "jax.numpy.fft.fftn")
 _INVERSE = ("jax.numpy.fft.ifft", "jax.numpy.fft.ifft2", "jax.numpy.fft.ifftn")
 _SHIFTS = ("jax.numpy.fft.fftshift", "jax.numpy.fft.ifftshift")
+_SEEDED = ("jax.random.PRNGKey", "jax.random.key")
 _DEPTH = 6
 # What is asked of data that may be either.
 _COMPLEX = regex(r"complex|^isreal")
@@ -37,7 +38,7 @@ def only_real_part(node: cst.Call, source: Source) -> Iterator[Finding]:
     forward = list(_forward(spectrum, source)) if spectrum is not None else []
     if not forward or any(_is_complex(call, source) for call in forward) or _is_asked_for(node, source):
         return
-    if spectrum is not None and _is_shifted(spectrum, source):
+    if (spectrum is not None and _is_shifted(spectrum, source)) or _is_of_a_seed(node, forward, source):
         return
     reads = _reads(node, source)
     if reads and all(_is_real_part(read, source) for read in reads):
@@ -91,6 +92,21 @@ def half_of_a_spectrum(barrier: Barrier, module: hlo.Module) -> str | None:
         if barrier.writer in beside and is_of_real_data(one, module) and is_read_by_half(one, module):
             return "jnp.fft.rfft in place of half of an fft: the data is real"
     return None
+
+
+def _is_of_a_seed(node: cst.Call, forward: list[cst.Call], source: Source) -> bool:
+    """Whether nobody is seen to compile the function, and what is transformed is drawn with a key that it makes of a
+    seed itself: called again it would give the same, so that it is called once, for what a simulation begins with."""
+    if source.context(node) == "traced":
+        return False
+    drawn = [source.meant(call.args[0].value) for call in forward if call.args]
+    keys = [argument(draw, 0, "key") for draw in drawn if isinstance(draw, cst.Call)]
+    made = [source.meant(key) for key in keys if key is not None]
+    return len(made) == len(forward) and all(
+        (source.qualified_name(draw.func) or "").startswith("jax.random.") and source.calls(key, *_SEEDED)
+        for draw, key in zip(drawn, made, strict=True)
+        if isinstance(draw, cst.Call)
+    )
 
 
 def _size(kind: str, inverse: cst.Call, forward: cst.Call, source: Source) -> str:

@@ -209,7 +209,18 @@ def _writes_little(branch: Branch, source: Source) -> bool:
         return False
     if any(source.calls(part, *CONDITIONALS) for part in inside(branch.function.body)):
         return False  # what is written where is another choice: no masked write says it
+    if _goes_through_all(branch.function, source):
+        return False
     return not _works_long(branch.function, source) and any(True for _ in writes(branch, source))
+
+
+def _goes_through_all(function: Function, source: Source) -> bool:
+    """Whether a branch hands back what a map over all elements makes of what it wrote: no write of one place does."""
+    if isinstance(function, cst.Lambda):
+        return False
+    returned = (part.value for part in inside(function.body, cst.Return))
+    values = (source.meant(value) for value in returned if value is not None)
+    return any(isinstance(value, cst.Call) and source.calls(value.func, "jax.vmap") for value in values)
 
 
 def _reduces_an_axis(call: cst.Call, source: Source) -> bool:

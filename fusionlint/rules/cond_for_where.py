@@ -80,6 +80,11 @@ _LEAVES_A_RESULT = (
     *("jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.scan"),
     *(f"jax.numpy.{name}" for name in _REDUCTIONS.split()),
 )
+_FACTORS = tuple(
+    f"jax.{module}.linalg.{name}"
+    for module in ("numpy", "scipy", "lax")
+    for name in ("cholesky", "cho_factor", "lu", "lu_factor", "qr", "svd", "eig", "eigh", "pinv", "inv")
+)
 # What makes a number of another kind of one.
 _TYPES = tuple(f"jax.numpy.{name}" for name in ("int32", "int64", "float32", "float64"))
 # The pair of the page about a few numbers: a little time, which counts where it is taken again and again.
@@ -114,7 +119,9 @@ def cheap_branches(node: cst.Call, source: Source) -> Iterator[Finding]:
     is_there = not (is_seen or is_update or is_number) and chooses_what_is_there(found, source)
     if not is_seen and not (is_update or is_number or is_there):
         return
-    if _is_mapped(found, source) or _is_for_nobody(found, source) or _is_weighed(node, source):
+    if _is_mapped(found, source) or _is_weighed(node, source):
+        return
+    if _is_for_nobody(found, source) or _is_of_factors(found, source):
         return
     message, pair = _case(found, source)
     if pair == 0:
@@ -199,6 +206,13 @@ def _is_for_nobody(found: Conditional, source: Source) -> bool:
         case cst.Call(func=cst.Attribute(attr=cst.Name("any"))):
             return any(map(is_unchanged, found.branches)) and not all(map(is_unchanged, found.branches))
     return False
+
+
+def _is_of_factors(found: Conditional, source: Source) -> bool:
+    """Whether a branch hands on what a matrix is decomposed into: the copy of n x n numbers is nothing beside the n^3
+    steps of that."""
+    made = (source.meant(branch.result) for branch in found.branches)
+    return any(source.calls(each, *_FACTORS) for each in made)
 
 
 def _is_inside_another(node: cst.Call, source: Source) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, constant, inside
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.operations.quadratic import SOLVES
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import IDENTITIES
@@ -37,7 +37,7 @@ def solved_as_a_whole(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # a triangular one is solved by substitution
     if source.is_idle(node) or is_concrete(node, source):
         return
-    b, more = source.brief(right, _LONG, "b"), ""
+    b, more = brief(source.code(right), _LONG, "b"), ""
     if any(abs(band) == _FAR for band in bands):
         more = "; a corner outside of the three is taken out first, by its neighbour's equation"
     yield source.finding(

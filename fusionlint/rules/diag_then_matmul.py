@@ -11,14 +11,16 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, TO_ARRAY, constant, elements, inside, is_none
-from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.calls import argument, brief, has_only
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.compiled.of_jax import is_of_call
 from fusionlint.patterns.compiled.readers import readers_of, value_of, writer_of
 from fusionlint.patterns.operations.diagonals import DIAGONALS, factors_of, without_diagonals
 from fusionlint.patterns.operations.products import Product, product_of
+from fusionlint.patterns.operations.sort import is_beside_a_decomposition
 from fusionlint.patterns.runs.concrete import is_concrete
+from fusionlint.patterns.runs.few_times import runs_a_few_times
 from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.patterns.values.matrices import TRANSPOSES
@@ -48,6 +50,7 @@ _TAKES_MATRICES = tuple(
 _COUNTS = ("jax.numpy.arange", "jax.numpy.linspace")
 _OUTER = "jax.numpy.outer"
 _EIGENVALUES = ("jax.numpy.linalg.eigh", "jax.scipy.linalg.eigh")
+_CONSTANTS = (*FRESH_BY_SHAPE, "jax.numpy.eye", "jax.numpy.identity")
 # These keep the axes of what they are handed.
 _ELEMENTWISE = tuple(
     f"jax.numpy.{name}"
@@ -73,7 +76,9 @@ def vector_made_a_matrix(node: cst.Call, source: Source) -> Iterator[Finding]:
     product = product_of(factor, source) if factor is not None else None
     if factor is None or product is None or not _is_diagonal(node, source) or _is_short(vector, source):
         return
-    if _has_one_before(factor, product, source) or is_concrete(node, source):
+    if _has_one_before(factor, product, source) or is_concrete(node, source) or _is_known(vector, product, source):
+        return
+    if _is_seldom(node, source):
         return
     is_same = is_same_at(vector, product.whole, source, dropped=name)
     v, a = _shown(vector, "v", source) if is_same else "v", _shown(product.other, "a", source)
@@ -104,6 +109,19 @@ def _multiplied(product: Product, v: str, a: str, source: Source) -> str:
         case "vector":
             return elements_alone
     return f"{rows}, or {elements_alone} where that is a vector"
+
+
+def _is_seldom(node: cst.Call, source: Source) -> bool:
+    """Whether the function around decomposes a matrix too, and is called by this file's host code alone, once or for a
+    few cases: a start value."""
+    function = source.function(node)
+    if not isinstance(function, cst.FunctionDef) or source.context(node) == "traced":
+        return False
+    if not is_beside_a_decomposition(node, source):
+        return False
+    calls = source.calls_of((source.project.name_of(source.body_place(function)),))
+    is_of_the_host = all(source.context(call) == "host" or is_concrete(call, source) for call in calls)
+    return is_of_the_host and runs_a_few_times(function, source)
 
 
 @rule.barrier
@@ -251,8 +269,13 @@ def _decomposed(name: cst.Name, source: Source) -> cst.BaseExpression | None:
     return argument(made, 0, "a") if source.calls(made, *_EIGENVALUES) else None
 
 
+def _is_known(vector: cst.BaseExpression, product: Product, source: Source) -> bool:
+    """Whether both factors are constants, `jnp.eye(n) @ jnp.diag(jnp.ones(n))`: what a search begins with."""
+    return all(source.calls(source.meant(factor), *_CONSTANTS) for factor in (vector, product.other))
+
+
 def _shown(node: cst.BaseExpression, otherwise: str, source: Source) -> str:
     """Code as it can stand beside a `*`."""
-    text = source.brief(node, _LONG, otherwise)
+    text = brief(source.code(node), _LONG, otherwise)
     is_one = text == otherwise or isinstance(node, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
     return text if is_one else f"({text})"

@@ -11,7 +11,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, inside, is_none, names_read
-from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.calls import argument, brief, has_only
 from fusionlint.patterns.code.functions import own_parts
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.draws import drawn_line_by_line
@@ -23,7 +23,6 @@ from fusionlint.patterns.runs.under import under_loop
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.environments import in_environment, is_stepped
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

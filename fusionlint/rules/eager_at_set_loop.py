@@ -66,6 +66,18 @@ def _is_drawn(loop: cst.For, source: Source) -> bool:
     return any((source.qualified_name(call.func) or "").startswith("matplotlib.") for call in calls(body))
 
 
+def _is_a_check(loop: cst.For, source: Source) -> bool:
+    """Whether the function only looks whether all is well: it raises or says nothing, and changes nothing."""
+    function = source.function(loop)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    own = [node for node in inside(function.body) if source.function(node) is function]
+    is_told = any(isinstance(node, cst.Return) and node.value is not None for node in own)
+    targets = [node.target for node in own if isinstance(node, cst.AssignTarget | cst.AugAssign)]
+    is_changed = any(isinstance(target, cst.Attribute | cst.Subscript) for target in targets)
+    return any(isinstance(node, cst.Raise) for node in own) and not is_told and not is_changed
+
+
 def _kept(write: Write, loop: cst.For, jnp: str) -> str:
     """A stack of one value for each turn; of values for other places, `x.at[i, j]`, it would have another shape."""
     match write.index:
@@ -86,7 +98,7 @@ def written_eagerly(node: cst.For, source: Source) -> Iterator[Finding]:
         return
     if is_for_constructors(source.project, source.place(node)) or is_made_by_heavy_work(node, source):
         return
-    if _is_drawn(node, source):
+    if _is_drawn(node, source) or _is_a_check(node, source):
         return
     found = piecewise(node, source)
     if found is None or not all(is_fresh_before(write, node, source) for write in found.writes):

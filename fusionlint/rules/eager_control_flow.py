@@ -86,7 +86,7 @@ def traced_in_every_call(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     for call in _calls_of(node, source):
         if (loop := _loop(call, source)) is not None:
-            if is_of_another(node.args[0].value, loop, source):
+            if is_of_another(node.args[0].value, loop, source) or _finds_a_root(loop, source):
                 continue
             if source.calls(node, "jax.vmap") and any(_BIG.search(dotted(c.func)) for c in calls(loop.body)):
                 continue
@@ -139,6 +139,22 @@ def not_compiled_at_all(node: cst.Call, source: Source) -> Iterator[Finding]:
     )
 
 
+def _finds_a_root(loop: Loop, source: Source) -> bool:
+    """Whether it is Newton's method, `x - f(x) / slope(x)`, of a function that comes with each call: it needs a few
+    turns, and a jit would be made anew each time (measured on a CPU: 37 ms as it is, 62 with a jit; 14 and 57)."""
+    ratios = inside(loop.body, cst.BinaryOperation)
+    return any(isinstance(one.operator, cst.Divide) and _is_slope_of_any(one.right, source) for one in ratios)
+
+
+def _is_slope_of_any(divisor: cst.BaseExpression, source: Source) -> bool:
+    match source.meant(divisor):
+        case cst.Call(func=slope):
+            match source.meant(slope):
+                case cst.Call(args=[cst.Arg(value=cst.Name() as given), *_]) as made if source.calls(made, "jax.grad"):
+                    return isinstance(source.binder(given), cst.Param)
+    return False
+
+
 def _keeps_in_a_part(place: Place, source: Source) -> bool:
     """Whether a method of this file stores what it makes in a part of its object, `self.optimizer.state = state`."""
     defined = source.definition(place.scope) if place.path == source.path else None
@@ -183,9 +199,11 @@ def _bound(call: cst.Call, source: Source) -> str:
 
 
 def _is_of_another_size(call: cst.Call, loop: Loop) -> bool:
-    """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time, or hands on what it
-    joins to: a jit would compile every size for itself."""
+    """Whether the loop makes what is still missing, `while points.shape[0] < n`, fewer each time, or hands on as many
+    as there are this time, `positions[:n]`, or what it joins to: a jit would compile every size for itself."""
     carry = Carry(loop)
+    if any(_is_as_long_as_it_gets(part, carry) for arg in call.args for part in inside(arg.value)):
+        return True
     if any(_grows(write) for write in carry.behind(list(call.args), gated=True)[0]):
         return True
     if not isinstance(loop, cst.While):
@@ -205,6 +223,14 @@ def _grows(write: Write) -> bool:
     parts = list(inside(write.value))
     is_joined = any(isinstance(part, cst.Name) and _JOINS.search(part.value) for part in parts)
     return is_joined and not any(isinstance(part, cst.Slice) for part in parts)
+
+
+def _is_as_long_as_it_gets(part: cst.CSTNode, carry: Carry) -> bool:
+    """`:n`, where each iteration has its own n."""
+    match part:
+        case cst.Slice(lower=None, upper=cst.BaseExpression() as end):
+            return carry.varies(end)
+    return False
 
 
 def _is_checked(call: cst.Call, loop: Loop, source: Source) -> bool:

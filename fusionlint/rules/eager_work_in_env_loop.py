@@ -40,6 +40,7 @@ _ENVIRONMENT = regex(r"(^|[._])(vec_?|gym_?|eval_?|train_?|test_?)?env(ironment)
 _ONE = 1
 # So many operations beside a compiled step take as long as that is dispatched, or longer.
 _MANY = 4
+_RENDERS = regex(r"render|imshow")
 # A function that is called so takes pictures of every step, by a wrapper of the environment perhaps.
 _FILMS = regex(r"record|video|demo(_|$)")
 _NAMES = (
@@ -72,7 +73,7 @@ def between_two_steps(node: cst.Call, source: Source) -> Iterator[Finding]:
         return
     if _FILMS.search(last_name(source.place(node).scope)):
         return
-    if is_shown_each_time(loop, source) or is_filmed(loop, source):
+    if is_shown_each_time(loop, source) or is_filmed(loop, source) or any(map(_is_drawn, calls(loop.body))):
         return
     if is_timed(loop, source):  # it runs a machine: each step is meant to be seen by itself
         return
@@ -128,6 +129,12 @@ def _is_step(call: cst.Call, source: Source) -> bool:
             is_of_numpy = len(call.args) == _ONE and not is_jitted(call.func, source)
             return is_of_numpy and _ENVIRONMENT.search(dotted(owner)) is not None
     return False
+
+
+def _is_drawn(call: cst.Call) -> bool:
+    """`env.render()`, by whichever branch: `env.call("render")`."""
+    asked = [arg.value.value for arg in call.args if isinstance(arg.value, cst.SimpleString)]
+    return any(_RENDERS.search(text) for text in (dotted(call.func), *asked))
 
 
 def _is_dispatched(call: cst.Call, loop: Loop, source: Source) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.runs.concrete import is_concrete
@@ -104,7 +104,7 @@ def _looks_for_nan(body: Function, source: Source) -> bool:
 
 def _told(first: _Factored, other: _Factored, source: Source) -> Finding:
     matrix, ways = source.code(first.matrix), {first.way, other.way}
-    shown = source.brief(first.call, _LONG, f"{source.brief(first.call.func, _LONG)}(...)")
+    shown = brief(source.code(first.call), _LONG, f"{brief(source.code(first.call.func), _LONG)}(...)")
     numpy = source.jnp
     write = f"f = {numpy}.linalg.cholesky({matrix}) once; {_SCIPY}.cho_solve((f, True), b) solves, "
     if "density" in ways:

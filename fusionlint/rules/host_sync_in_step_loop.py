@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import holds, inside, names_in
+from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.dispatch.fetched import fetched, is_asked_for, is_needed, is_whole
 from fusionlint.patterns.dispatch.host import is_of_the_host, is_part_of_data, is_repeated, yields
 from fusionlint.patterns.dispatch.jit import dispatching_in_a_loop, is_jitted, runs_a_loop, runs_on_the_cpu
@@ -18,6 +19,8 @@ from fusionlint.patterns.loops.carry import Carry, Loop, calls, read
 from fusionlint.patterns.loops.loop_gates import is_gated, is_seldom
 from fusionlint.patterns.loops.pictures import is_animated, is_shown_each_time, is_viewed_each_time
 from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.gated import held_open
+from fusionlint.patterns.runs.under import VMAPS
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -46,6 +49,7 @@ _OF_TURNS = (
 # A part of what an episode left, one of many: `for rollout_data in buffer.get(batch_size)`.
 _PART = regex(r"(data|batch|minibatch)(es)?$", re.I)
 _KEYS = regex(r"rng|key", re.I)
+_FILES = regex(r"(^|\.)(open|File|ZipFile)$")
 
 
 @rule.source("For", "While", where="host", when=dispatching_in_a_loop)
@@ -71,21 +75,31 @@ def step_waited_for(loop: Loop, source: Source) -> Iterator[Finding]:
     if any(_drives_steps(call, source) for call in calls(loop.body) if call not in steps):
         return
     apart = [step for step in steps if not is_asked_for(step, loop, source)]
-    found = _kept([*fetched(loop, apart, source)], loop, source)
-    found = [node for node in found if not _is_a_count(node, loop, steps, source)]
+    found = [node for node in fetched(loop, apart, source) if not _is_of_a_table(node, loop, source)]
+    found = [node for node in _kept(found, loop, source) if not _is_a_count(node, loop, steps, source)]
     if all(is_whole(node, source) for node in found) and _goes_through_parts(loop, steps, source):
         return
     if any(is_whole(node, source) for node in found) and is_animated(loop, source):
         return
     # Where the host needs one value to go on, it waits for the step anyway.
-    needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) for node in found)
+    needed = any(is_needed(node, loop, source) or _is_acted_on(node, loop) or _is_filed(node, source) for node in found)
+    needed = needed or any(_is_carried_by_the_host(node, loop, steps, source) for node in found)
+    if _evaluates_by_hand(loop, steps, source):
+        return  # one operation after the other, behind which the device is not waited for long
     if not found or needed or _asks(loop, steps, source) or any(_stops_by(node, loop) for node in found):
         return
     first = next((node for node in found if not is_seldom(node, loop, source)), None)
-    if first is not None:
-        message, write = _OF_STEPS if _goes_by_steps(loop, steps, source) else _OF_TURNS
+    told = _told(loop, steps, source)
+    if first is not None and told is not None:
         waiting = [node for node in found if not is_seldom(node, loop, source)]
-        yield source.finding(first, message, write=write, edits=read_later(waiting, steps, loop, source))
+        yield source.finding(first, told[0], write=told[1], edits=read_later(waiting, steps, loop, source))
+
+
+def _told(loop: Loop, steps: list[cst.Call], source: Source) -> tuple[str, str] | None:
+    """What is said of a loop, and what to write; nothing of settings that something unknown is tried with."""
+    if _goes_by_steps(loop, steps, source):
+        return _OF_STEPS
+    return None if all(_comes_with_the_call(step, source) for step in steps) else _OF_TURNS
 
 
 def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
@@ -97,6 +111,14 @@ def _goes_by_steps(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
         if _STEPS.search(dotted(step.func)) or (own is not None and not names.isdisjoint(own.names)):
             return True
     return False
+
+
+def _comes_with_the_call(step: cst.Call, source: Source) -> bool:
+    """Whether what is compiled is a parameter of the function around, `f = jax.jit(loss)`, for each of some settings:
+    whoever hands over a loss to be scanned hands over a model, beside which a wait is nothing."""
+    compiled = source.meant(step.func)
+    inner = compiled.args[0].value if isinstance(compiled, cst.Call) and compiled.args else None
+    return isinstance(inner, cst.Name) and isinstance(source.binder(inner), cst.Param)
 
 
 def _is_many_steps(name: str) -> bool:
@@ -137,6 +159,36 @@ def _is_acted_on(node: cst.BaseExpression, loop: Loop) -> bool:
     return False
 
 
+def _is_carried_by_the_host(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether what is read is written into an array of numpy, where it stands, from which the next step starts,
+    `angles[:] = rebuilt - momentum * last`: an array of jax takes no such write."""
+    match source.statement(node):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=cst.Name(table)))]):
+            carry = Carry(loop)
+            return any(table in carry.behind(list(step.args), gated=True)[1] for step in steps)
+    return False
+
+
+def _evaluates_by_hand(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
+    """Whether every iteration calls as it is, uncompiled, what a step compiles: `loss(params, held_out)`, beside a step
+    that differentiates `loss`."""
+    compiled = [function for step in steps if (function := function_named(step.func, source)) is not None]
+    inner = {name.value for function in compiled for name in names_in(function.body)}
+    for call in calls(loop.body):
+        if call in steps or not isinstance(call.func, cst.Name) or call.func.value not in inner:
+            continue
+        own = function_named(call.func, source)
+        if isinstance(own, cst.FunctionDef) and not own.decorators and not is_gated(call, loop, source):
+            return not is_jitted(call.func, source) and not _is_light(own, source)
+    return False
+
+
+def _is_light(function: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function calls nothing of the project and maps nothing: a line of arithmetic."""
+    made = inside(function.body, cst.Call)
+    return not any(function_named(call.func, source) is not None or source.calls(call, *VMAPS) for call in made)
+
+
 def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:
     """Whether the loop ends early by a table of the host that keeps what is read, `losses[step] = loss`, then `if
     step - np.argmin(losses[:step]) > patience: break`."""
@@ -149,6 +201,12 @@ def _stops_by(node: cst.BaseExpression, loop: Loop) -> bool:
                     tables.add(table)
     ends = inside(loop.body, cst.If)
     return any(not tables.isdisjoint(read(end.test)) and holds(end.body, cst.Break) for end in ends)
+
+
+def _is_filed(node: cst.CSTNode, source: Source) -> bool:
+    """Whether `node` is written into a file that is open there, `with h5py.File(path, "a") as f`."""
+    calls_of = (opened for opened in held_open(node, source) if isinstance(opened, cst.Call))
+    return any(_FILES.search(source.qualified_name(call.func) or dotted(call.func)) for call in calls_of)
 
 
 def _is_seen_each_time(loop: Loop, source: Source) -> bool:
@@ -185,6 +243,22 @@ def _is_a_count(node: cst.BaseExpression, loop: Loop, steps: list[cst.Call], sou
     return all(brought.issuperset(n for arg in step.args for n in read(arg)) for step in steps)
 
 
+def _is_of_a_table(node: cst.BaseExpression, loop: Loop, source: Source) -> bool:
+    """Whether the value of `node` is stored by what this loop and the one around it go over,
+    `table[shots, rate] = ...`: a result for each pair of some settings."""
+    match source.statement(node):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=slices))]):
+            names = {name for part in slices for name in read(part)}
+            return all(_goes_over(one, names, source) for one in (loop, source.loop(loop)))
+    return False
+
+
+def _goes_over(loop: cst.CSTNode | None, names: set[str], source: Source) -> bool:
+    """Whether the loop takes one of `names` from a collection, instead of counting."""
+    is_counting = not isinstance(loop, cst.For) or source.calls(loop.iter, "range")
+    return not is_counting and isinstance(loop, cst.For) and not names.isdisjoint(read(loop.target))
+
+
 def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bool:
     """Whether the loop hands a step one part of an array after the other, `xs[i : i + n]`, and nothing of what the last
     one returned: in parts, for the memory of the device does not hold all that comes of it."""
@@ -198,7 +272,19 @@ def _goes_through_parts(loop: Loop, steps: list[cst.Call], source: Source) -> bo
         given = [*step.args, *(write.value for write in writes)]
         subscripts = (part for node in given for part in inside(node, cst.Subscript))
         is_cut = is_cut or any(is_part_of_data(part, carry) for part in subscripts)
+        is_cut = is_cut or any(_takes_a_part(part, loop, source) for node in given for part in inside(node))
     return is_cut
+
+
+def _takes_a_part(call: cst.CSTNode, loop: Loop, source: Source) -> bool:
+    """`cut(states, i, n)` in a loop that counts by as many, `for i in range(0, len(states), n)`."""
+    match loop:
+        case cst.For(target=cst.Name(counter), iter=cst.Call(args=[_, _, cst.Arg(value=by)]) as counted):
+            if not isinstance(call, cst.Call) or not source.calls(counted, "range"):
+                return False
+            given = [source.code(arg.value) for arg in call.args]
+            return counter in given and source.code(by) in given
+    return False
 
 
 def _asks(loop: Loop, steps: list[cst.Call], source: Source) -> bool:

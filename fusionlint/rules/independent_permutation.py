@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.compiled.of_jax import is_of_call
@@ -19,7 +19,6 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.made_once import is_for_hosts_alone
 from fusionlint.patterns.values.factors import axes_of
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import TO_ARRAY, constant, elements, inside, is_fresh, is_literal, is_none
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.passed_over import is_short
 from fusionlint.patterns.code.same import is_same_at
@@ -20,7 +20,6 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import has_rows
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -160,9 +159,9 @@ def _joined(
             f"`before, after = {jnp}.split(x, [{at}]{along})`, then {jnp}.concatenate([before, v, after]{along}), x "
             "and v what stands there, v with a length of one along the axis"
         )
-    v = source.brief(values, _LONG, "v")
+    v = brief(source.code(values), _LONG, "v")
     is_number = is_literal(values) or kind(values, source) == "scalar"
     piece = f"{jnp}.array([{v}])" if is_number else f"{as_operand(values, v)}[None]"
-    parts = f"{piece}, {source.brief(array, _LONG, 'x')}" if at == 0 else f"{x}[:{at}], {piece}, {x}[{at}:]"
+    parts = f"{piece}, {brief(source.code(array), _LONG, 'x')}" if at == 0 else f"{x}[:{at}], {piece}, {x}[{at}:]"
     more = "" if along else "; of an array of more axes insert makes one axis first"
     return f"{jnp}.concatenate([{parts}]){more}, of several values without the `[None]`"

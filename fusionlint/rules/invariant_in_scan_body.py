@@ -11,6 +11,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, holds, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import Function
 from fusionlint.patterns.compiled.every_turn import (
     is_factorization,
@@ -63,7 +64,7 @@ def same_in_every_step(body: Function, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "every step computes the same value anew",
-            write=f"value = {source.brief(node, 60, 'this')} before the loop, and `value` in its body",
+            write=f"value = {_shown(node, source)} before the loop, and `value` in its body",
         )
 
 
@@ -104,6 +105,10 @@ def _spent(kernels: tuple[Kernel, ...]) -> str:
     often = " a turn" if any(kernel.per_iteration for kernel in kernels) else ""
     who = f"{len(kernels)} such kernels in it" if len(kernels) > 1 else "one such kernel in it"
     return f"{who}, {launches} {'launches' if launches > 1 else 'launch'}, {in_bytes(moved)}{often}"
+
+
+def _shown(node: cst.BaseExpression, source: Source) -> str:
+    return brief(source.code(node), 60, "this")
 
 
 def _repeated(node: cst.CSTNode, body: Function, source: Source) -> Iterator[cst.BaseExpression]:

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, is_none
-from fusionlint.patterns.code.calls import argument, beside, has_only
+from fusionlint.patterns.code.calls import argument, beside, brief, has_only
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import unpacked, unpacked_at
 from fusionlint.patterns.compiled.factored import is_inverse_for_a_product, rows_factored
@@ -24,7 +24,6 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.matrices import IDENTITIES, few_rows, is_small_matrix, side_of_factor
 from fusionlint.patterns.values.reads import attributes_of
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -54,6 +53,7 @@ _WIDE, _OF_A_FACTOR = 1, 2
 _TIMES = 4
 # Space has no more, the one beside it that moves a point included.
 _AXES = 3
+_STACKS = ("jax.numpy.stack", "jax.numpy.vstack", "jax.numpy.array")
 # The box of a simulation, the cell of a crystal, what turns or moves a picture, or leads from one frame to another.
 _OF_SPACE = regex(
     r"(^|[._])(box|cell|lattice|lattice_vectors|affine|homography|transform_matrix|rotation|pose|(ex|in)trinsics?"
@@ -77,7 +77,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     matrix = node.args[0].value
     if _is_better_inverted(matrix, source):
         return
-    if found.is_right and _is_of_rows(found, source):
+    if _is_of_rows(found, source) if found.is_right else _is_of_points(found.other, source):
         return
     if isinstance(matrix, cst.Name) and source.calls(unpacked(source.written(matrix), source) or matrix, *_EIGS):
         return  # beside finding those eigenvectors no clock sees it, and a solve is not more exact
@@ -96,7 +96,7 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
     elif found.is_right or found.is_transposed:
         write = _turned(solve, matrix, found, source, name)
     else:
-        shown = source.brief(matrix, _LONG) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
+        shown = _shown(matrix, source) if is_same_at(matrix, found.whole, source, dropped=name) else "a"
         write = f"{solve}({shown}, {_right_side(found, source)})"
     edits = instead.edits if instead is not None else ()
     yield source.finding(node, message, write=write, edits=edits, pair=int(found.is_right))
@@ -105,8 +105,8 @@ def inverted_to_multiply(node: cst.Call, source: Source) -> Iterator[Finding]:
 def _right_side(found: Multiplied, source: Source) -> str:
     """What is solved for, from the left: of a product with a vector alone the system is solved, and not for each column
     of what is before."""
-    other = source.brief(found.other, _LONG)
-    return other if found.behind is None else f"{other} @ {source.brief(found.behind, _LONG)}"
+    other = _shown(found.other, source)
+    return other if found.behind is None else f"{other} @ {_shown(found.behind, source)}"
 
 
 @rule.barrier
@@ -144,10 +144,10 @@ def _of_a_kind(matrix: cst.BaseExpression, found: Multiplied, source: Source) ->
     """What is said of a matrix whose inverse takes less than a solve, what to write instead, and the pair of the page:
     a number times the identity, a factor of Cholesky, what a decomposition gave."""
     if (number := _of_identity(matrix, source)) is not None:
-        shown = source.brief(number, _LONG)
+        shown = _shown(number, source)
         as_divisor = shown if isinstance(number, cst.Name | cst.Attribute | cst.Call) else f"({shown})"
         unless = "" if kind(number, source) == "scalar" else f", where `{shown}` is one number"
-        divided = f"`{source.brief(found.other, _LONG)} / {as_divisor}`{unless}"
+        divided = f"`{_shown(found.other, source)} / {as_divisor}`{unless}"
         message = "a number times the identity is inverted and multiplied, where its reciprocal is all it takes"
         return message, divided, 3
     if (side := side_of_factor(matrix, source)) is not None:
@@ -187,6 +187,17 @@ def _is_of_few(part: cst.SubscriptElement) -> bool:
         case cst.Slice(upper=cst.Integer() as upper):
             return upper.evaluated_value <= _AXES
     return False
+
+
+def _is_of_points(other: cst.BaseExpression, source: Source) -> bool:
+    """Whether the other factor has two or three rows, one for each axis: `jnp.stack([x, y, ones])`; or a column for
+    each of many points, which were those of a grid before, `mesh.reshape(*mesh.shape[:-2], -1)`."""
+    made = source.meant(other)
+    match made:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("reshape")), args=[_, *_, cst.Arg(value=columns)]):
+            return constant(columns) == -1
+    rows = argument(made, 0, "arrays") if source.calls(made, *_STACKS) else None
+    return isinstance(rows, cst.List | cst.Tuple) and len(rows.elements) <= _AXES
 
 
 def _is_of_rows(found: Multiplied, source: Source) -> bool:
@@ -244,7 +255,7 @@ def _of_identity(matrix: cst.BaseExpression, source: Source) -> cst.BaseExpressi
 def _substituted(matrix: cst.BaseExpression, side: str, found: Multiplied, source: Source) -> str:
     """A solve with a triangular factor: of the other factor's transpose where that stands on the left."""
     half = ", lower=True" if side == "lower" else ""
-    factor, other = source.brief(matrix, _LONG), source.brief(found.other, _LONG)
+    factor, other = _shown(matrix, source), _shown(found.other, source)
     trans = ", trans=1" if found.is_transposed is not found.is_right else ""
     if not found.is_right:
         return f"jax.scipy.linalg.solve_triangular({factor}, {other}{trans}{half})"
@@ -286,3 +297,7 @@ def _turned(solve: str, matrix: cst.BaseExpression, found: Multiplied, source: S
 def _unless_definite(matrix: cst.BaseExpression | None) -> str:
     a = matrix.value if isinstance(matrix, cst.Name) else "a"
     return f'; where {a} is symmetric and positive definite, with `assume_a="pos"` of scipy'
+
+
+def _shown(node: cst.BaseExpression, source: Source) -> str:
+    return brief(source.code(node), _LONG)

@@ -32,6 +32,7 @@ rule = Rule(__name__, harm="transfer")
 
 _NUMBERS = frozenset(("float", "int", "bool"))
 _READERS = _NUMBERS | {"numpy.asarray", "numpy.array", "jax.device_get", "numpy.float32", "numpy.float64"}
+_OF_NUMPY = ("numpy.asarray", "numpy.array")
 _ON_DEVICE = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "jax.scipy.", "jax.vmap", "jax.grad")
 # What draws places among as many as there are.
 _DRAWS = ("jax.random.permutation", "jax.random.choice")
@@ -103,6 +104,8 @@ def read_one_by_one(loop: Loop, source: Source) -> Iterator[Finding]:
         return
     if any(_waits_itself(part, source) for part in body):
         return
+    if any(_goes_to_a_library(call, source) for call, _ in read):
+        return
     for call, what in read:
         whole = _iterated_for(what, target, iterated, source)
         if whole is not None and not is_of_a_list(whole, source):
@@ -139,6 +142,20 @@ def _waits_itself(body: cst.CSTNode, source: Source) -> bool:
                 if any(isinstance(side, cst.Comparison) for side in (left, right)):
                     return True
     return False
+
+
+def _goes_to_a_library(call: cst.Call, source: Source) -> bool:
+    """Whether an element is handed, as an array of numpy, to a library that the function itself imports for that,
+    `pystoi.stoi(np.asarray(speech), ...)`: what takes an array and is not of jax works on it for long."""
+    if not source.calls(call, *_OF_NUMPY):
+        return False
+    around = source.handed_to(call)
+    name = source.qualified_name(around.func) if around is not None else None
+    scope = (
+        source.facts.bound(source.scope(call), dotted(around.func).partition(".")[0]) if around is not None else None
+    )
+    is_own = scope is not None and scope.kind == "import"
+    return is_own and name is not None and ":" not in name and not name.startswith(("jax", "numpy.", "flax."))
 
 
 def _lengths(draw: cst.Call, source: Source) -> Iterator[cst.Call]:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.callbacks.calls import RETURNS
 from fusionlint.patterns.code.at import inside, names_read
 from fusionlint.patterns.code.calls import call_of
 from fusionlint.patterns.code.functions import Function, function_named
@@ -65,7 +66,11 @@ def jit_of_a_new_function(node: cst.Call, source: Source) -> Iterator[Finding]:
             return  # compiled for other shardings each time, whoever makes the function
         if is_gated_among(_JIT, node, where, source) or is_of_another(node.args[0].value, where, source):
             return
+    elif any(_is_laid_out_by(arg.value, calls, source) for arg in node.args if arg.keyword):
+        return
     if _is_of_what_is_given(node.args[0].value, where, source):
+        return
+    if _is_for_the_host(node.args[0].value, source) or all(_is_only_waited_for(call, source) for call in calls):
         return
     if source.calls(node, _BY_VALUE):
         what = _new_by_value(node.args[0].value, where, source)
@@ -130,6 +135,27 @@ def _measures_itself(node: cst.CSTNode, source: Source) -> bool:
     return bool(callers) and all(caller.path == source.path and caller.scope in timed for caller in callers)
 
 
+def _is_only_waited_for(call: cst.Call, source: Source) -> bool:
+    """Whether nobody reads what the call returns, `warm(ones).block_until_ready()`: it is made to have been called."""
+    waited = source.parent(call)
+    match source.parent(waited) if waited is not None else None:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("block_until_ready"))) as whole:
+            return isinstance(source.parent(whole), cst.Expr)
+        case cst.Call() as whole if source.calls(whole, "jax.block_until_ready"):
+            return isinstance(source.parent(whole), cst.Expr)
+    return False
+
+
+def _is_laid_out_by(setting: cst.BaseExpression, calls: list[cst.Call], source: Source) -> bool:
+    """Whether the shardings that the jit is told are made of what it is called with, `jax.tree.map(sharding_of, tree)`:
+    each tree has its own, and is moved once."""
+    made = source.value(setting) if isinstance(setting, cst.Name) else None
+    if not isinstance(made, cst.Call):
+        return False
+    handed = {arg.value.value for call in calls for arg in call.args if isinstance(arg.value, cst.Name)}
+    return any(isinstance(arg.value, cst.Name) and arg.value.value in handed for arg in made.args)
+
+
 def _calls_of(node: cst.Call, source: Source) -> Iterator[cst.Call]:
     """The calls of what `node` gives, where nothing but calls is done with it."""
     if (call := call_of(node, source)) is not None:
@@ -144,6 +170,14 @@ def _only_calls(name: cst.Name, source: Source) -> Iterator[cst.Call]:
     # What is `global` is kept.
     if len(calls) == len(reads) and all(source.scope(use.node) == source.scope(name) for use in source.uses(name)):
         yield from calls
+
+
+def _is_for_the_host(function: cst.BaseExpression, source: Source) -> bool:
+    """Whether a call of Python on the host is all that `function` does: what that is told besides are no arrays."""
+    if not isinstance(function, cst.Lambda) or not isinstance(function.body, cst.Call):
+        return False
+    name = source.qualified_name(function.body.func) or ""
+    return name in RETURNS or name.startswith("jax.experimental.host_callback.")
 
 
 def _calls_what_is_given(body: Function | None, where: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import RANGES, inside, is_none, names_in
-from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.functions import Function, definitions
 from fusionlint.patterns.code.imports import imported, numpy_of_jax
 from fusionlint.patterns.code.layout import Called, in_place_of
@@ -26,7 +26,6 @@ from fusionlint.rule import Rule
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, holds_comment
 
@@ -106,7 +105,8 @@ def scanned_one_by_one(node: cst.Call, source: Source) -> Iterator[Finding]:
         yield source.finding(
             node,
             "this scan carries nothing from step to step, and still takes one element after the other",
-            write=f"{_jax(source)}.vmap of what a step does with its element, over {source.brief(over, 60, 'xs')}",
+            write=f"{_jax(source)}.vmap of what a step does with its element, over "
+            f"{brief(source.code(over) if over else '', 60, 'xs')}",
             edits=_mapped(node, found[0], source),
         )
     elif _counts(found[0], source):

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import Carry, read
 from fusionlint.patterns.loops.layer_count import is_shallow, layer_count
 from fusionlint.patterns.loops.layer_lists import Layers, built_alike, is_wider_at_first
@@ -19,7 +20,6 @@ from fusionlint.patterns.runs.options import is_instead_of_a_scan, scan_beside
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.places import Place
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, elements, inside, names_in
-from fusionlint.patterns.code.calls import argument, as_operand, has_only, is_handed_to, keyword
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only, is_handed_to, keyword
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.code.modules import named
 from fusionlint.patterns.code.moved import lines_between
@@ -56,11 +56,11 @@ def picked_from_all(node: cst.Call, source: Source) -> Iterator[Finding]:
         return  # forward alone it is no more work for a GPU
     if all(_is_an_action(read, logits, source) for read in reads):
         return
-    x, nn = source.brief(logits, 40, "x"), named("jax.nn", node, source)
+    x, nn = brief(source.code(logits), 40, "x"), named("jax.nn", node, source)
     picked = _picked(node, reads[0], logits, along, source) if len(reads) == 1 else None
     how = ", keepdims=True" if any(_is_taken_along(read, source) for read in reads) else ""
     if (where := keyword(node, "where")) is not None:
-        how += f", where={source.brief(where, 40)}"  # summed up over those alone
+        how += f", where={brief(source.code(where), 40)}"  # summed up over those alone
     yield source.finding(
         node,
         "all logits are normalised, and kept for the gradient, for the few that are picked",

@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import Carry, calls
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
@@ -51,13 +52,17 @@ def _count(loop: cst.For, source: Source) -> cst.BaseExpression | None:
 def _is_plain(loop: cst.For) -> bool:
     """Whether the loop only assigns: what is collected, tested or left early is not one step of a loop of jax.lax."""
     kinds = (cst.Break, cst.Continue, cst.Return, cst.Yield, cst.If, cst.Expr, cst.With, cst.Try, cst.While)
-    return not any(isinstance(node, kinds) for node in inside(loop.body))
+    return not any(isinstance(node, kinds) for node in inside(loop.body) if not _is_comment(node))
+
+
+def _is_comment(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString)
 
 
 def _finding(loop: cst.For, inner: cst.Call, count: cst.BaseExpression, source: Source) -> Finding:
     name = source.code(inner.func).rpartition(".")[2]
     lax = source.alias("jax.lax") or "jax.lax"
-    n = source.brief(count, 40, "n")
+    n = brief(source.code(count), 40, "n")
     return source.finding(
         loop,
         f"the same `{name}` is written into the program {n} times: it compiles longer with each of them",

@@ -10,6 +10,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.dispatch.called_jitted import is_called_jitted
 from fusionlint.patterns.dispatch.fetched import fetched
 from fusionlint.patterns.dispatch.host import benign, feeds_from_device, is_counted, is_short, yields
@@ -22,7 +23,6 @@ from fusionlint.patterns.loops.pictures import is_drawn
 from fusionlint.patterns.loops.timed import is_measured, is_timed
 from fusionlint.patterns.runs.options import is_instead_of_a_scan
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -54,6 +54,7 @@ _BY_PARTS = (
     ", called while the last of what it stacks says to go on; what lies past the end is cut off",
     1,
 )
+_GRADIENTS = ("jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad")
 _HUNDRED = 100
 # What there are few of.
 _FEW = regex(r"(^|[._])(players|agents|dims|axes)$")
@@ -109,7 +110,20 @@ def _needs_the_host(loop: Loop, source: Source) -> bool:
     made = list(calls(loop.body))
     if any(source.calls(call, "jax.device_put") and len(call.args) > 1 for call in made):
         return True
-    return any(source.calls(call, "open") for call in made)
+    opened = (call for call in made if source.calls(call, "open"))
+    return not all(_is_of_the_last_turn(call, loop, source) for call in opened)
+
+
+def _is_of_the_last_turn(call: cst.Call, loop: Loop, source: Source) -> bool:
+    """`if step == n - 1:`."""
+    ifs = (above for above in source.within(call, loop) if isinstance(above, cst.If))
+    tests = (part for above in ifs for part in inside(above.test))
+    return any(
+        isinstance(part, cst.BinaryOperation)
+        and isinstance(part.operator, cst.Subtract)
+        and isinstance(part.right, cst.Integer)
+        for part in tests
+    )
 
 
 def _plays_on_the_host(call: cst.Call, carry: Carry, source: Source) -> bool:
@@ -190,7 +204,20 @@ def _is_big(step: cst.Call, carry: Carry, source: Source) -> bool:
     head = carry.loop.target if isinstance(carry.loop, cst.For) else carry.loop.test
     counted = [carry.loop.iter] if isinstance(carry.loop, cst.For) else []
     names = [dotted(step.func), *read(head), *(name for node in counted for name in read(node))]
-    return any(_BIG.search(n) for n in names) or runs_a_loop(step.func, source) or trains(step.func, source)
+    if any(_BIG.search(n) for n in names) or runs_a_loop(step.func, source) or trains(step.func, source):
+        return True
+    return _differentiates_any(step.func, source)
+
+
+def _differentiates_any(callee: cst.BaseExpression, source: Source) -> bool:
+    """Whether a step takes the gradient of a function that comes with the call, `jax.jit(jax.value_and_grad(loss))` of
+    a parameter: whoever hands over a loss hands over a model, beside which a dispatch is nothing."""
+    compiled = source.meant(callee)
+    inner = source.meant(compiled.args[0].value) if isinstance(compiled, cst.Call) and compiled.args else None
+    if not isinstance(inner, cst.Call) or not inner.args or not source.calls(inner, *_GRADIENTS):
+        return False
+    handed = inner.args[0].value
+    return isinstance(handed, cst.Name) and isinstance(source.binder(handed), cst.Param)
 
 
 def _finding(step: cst.Call, loop: Loop, carried: tuple[str, ...], source: Source) -> Finding:

@@ -12,6 +12,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import elements, inside, names_in, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.compiled.networks import networks_beside
@@ -66,7 +67,7 @@ def applied_by_a_loop(loop: _Loop, source: Source) -> Iterator[Finding]:
     if len(over.args) != 1 or source.code(over.args[0].value) == "1":
         return
     bound = target_names(loop) | _assigned_in(loop)
-    count = source.brief(over.args[0].value, _LONG, "n")
+    count = brief(source.code(over.args[0].value), _LONG, "n")
     values = collected(loop, source)
     if not values or is_concrete(loop, source):
         return

@@ -19,7 +19,7 @@ from fusionlint.patterns.code.at import (
     is_static,
     is_whole,
 )
-from fusionlint.patterns.code.calls import argument, as_operand
+from fusionlint.patterns.code.calls import argument, as_operand, brief
 from fusionlint.patterns.code.elementwise import CHOICES
 from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.compiled.behind import is_number
@@ -257,7 +257,7 @@ def _is_one(value: cst.BaseExpression | None) -> bool:
 
 
 def _one_hot(places: Part, length: str | None, axis: str, source: Source) -> str:
-    place = source.brief(places, _LONG)
+    place = _shown(places, source)
     if length is not None and _may_be_below_zero(places, source):  # where a write counts from the end
         place += f" % {length}" if length.isidentifier() or length.isdigit() else f" % ({length})"
     return f"{source.alias('jax') or 'jax'}.nn.one_hot({place}, {length or '...'}{axis})"
@@ -292,10 +292,10 @@ def _fix(write: Write, axis: int, source: Source) -> tuple[Edit, ...]:
 
 def _compared(write: Write, source: Source) -> str:
     jnp, fill = source.jnp, filled_with(write, source)
-    value = source.brief(write.value, _LONG) if write.value is not None else "1"
+    value = _shown(write.value, source) if write.value is not None else "1"
     like = _as_made(write, source)
     is_plain = fill in ("0", "False") and _is_one(write.value)
-    parts = [source.brief(part, _LONG) for part in write.index]
+    parts = [_shown(part, source) for part in write.index]
     match parts:
         case [one, ":"]:
             return f"{jnp}.where({jnp}.arange(«n»)[:, None] == {one}, {value}, {fill}){like}"
@@ -328,12 +328,15 @@ def _chosen(write: Write, among: int, source: Source) -> str:
         return f"a comparison of {jnp}.arange along that axis with {place}, and {jnp}.where(..., values, {fill})"
     length = _length(write, among, source) or "«k»"
     one = value is not None and (is_literal(value) or is_a_number(value, source))
-    several = "values" if value is None else f"{_operand(value, source)}[..., None]"
-    shown = source.brief(value, _LONG) if one else several
+    shown = "values" if value is None else _shown(value, source) if one else f"{_operand(value, source)}[..., None]"
     unless = "" if one else ", without the second `[..., None]` where it is a number"
     return f"{jnp}.where({jnp}.arange({length}) == {place}[..., None], {shown}, {fill}){unless}"
 
 
 def _operand(node: Part, source: Source) -> str:
-    shown = source.brief(node, _LONG)
+    shown = _shown(node, source)
     return as_operand(node, shown) if isinstance(node, cst.BaseExpression) else shown
+
+
+def _shown(node: Part, source: Source) -> str:
+    return brief(source.code(node), _LONG)

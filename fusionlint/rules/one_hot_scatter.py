@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from fusionlint.finding import Finding
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.elementwise import is_worked_on
 from fusionlint.patterns.operations.one_hot import (
     MAKERS,
@@ -51,7 +52,7 @@ def added_to_a_cache(node: cst.BinaryOperation, source: Source) -> Iterator[Find
         ) if _is_a_variable(kept, source):
             for token, places in ((one, two), (two, one)):
                 if found := one_hot(_spread(places, source), source):
-                    index = source.brief(found.index, _LONG, "i")
+                    index = brief(source.code(found.index), _LONG, "i")
                     yield source.finding(
                         node,
                         _KEPT,

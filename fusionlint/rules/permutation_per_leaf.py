@@ -10,7 +10,7 @@ from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.before import free_name, line_before
 from fusionlint.patterns.code.calls import argument, beside, has_only, keyword
-from fusionlint.patterns.code.functions import handed_as, parameters
+from fusionlint.patterns.code.functions import parameters
 from fusionlint.patterns.code.same import is_same_at
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.rule import Rule
@@ -128,8 +128,9 @@ def _is_map(node: cst.BaseExpression, source: Source) -> bool:
 
 def _axes_handed(tree: cst.Name, source: Source, depth: int) -> int:
     """Of a parameter, by what it is handed where its function is made another: `partial(step, data=data)`."""
-    owners = {source.project.name_of(source.body_place(source.owner(each))) for each in handed_as(tree, source)}
-    calls = (call for call in source.calls_of(PARTIAL) if call.args)
+    handed = [above for use in source.writes(tree) if isinstance(above := source.parent(use.node), cst.Param)]
+    owners = {source.project.name_of(source.body_place(source.owner(parameter))) for parameter in handed}
+    calls = (call for call in source.calls_of(PARTIAL) if isinstance(call, cst.Call) and call.args)
     of_these = [call for call in calls if source.qualified_name(call.args[0].value) in owners]
     given = [value for call in of_these if (value := keyword(call, tree.value)) is not None]
     return min((_axes_of_leaves(value, source, depth - 1) for value in given), default=1)

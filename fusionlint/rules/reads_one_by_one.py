@@ -8,6 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
+from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.dispatch.anew import repeats
 from fusionlint.patterns.dispatch.fetched import is_needed
 from fusionlint.patterns.dispatch.jit import asks, dispatching, is_jitted, runs_a_loop, takes_gradients, trains
@@ -60,6 +61,8 @@ def results_read_apart(node: cst.Assign, source: Source) -> Iterator[Finding]:
         return
     if _is_nothing_beside(node, found, where, source) or _is_shown(where, source):
         return
+    if _is_behind_a_loop_of_steps(node, where, source) or _is_waited_for(node, found, source):
+        return
     if isinstance(where, cst.For | cst.While) and not any(is_needed(r.node, where, source) for r in found):
         return  # what nobody needs in the loop is best not read there at all: host-sync-in-step-loop
     yield _finding(found, source)
@@ -85,6 +88,30 @@ def _is_nothing_beside(step: cst.Assign, found: list[Read], where: cst.CSTNode, 
 def _takes_long(compiled: cst.BaseExpression, source: Source) -> bool:
     """Whether a compiled program is seen to hold a loop of many steps, or to factor a matrix."""
     return runs_a_loop(compiled, source) or asks(compiled, _FACTORS, source)
+
+
+def _is_waited_for(step: cst.Assign, found: list[Read], source: Source) -> bool:
+    """Whether the program has been waited for before anything is read, `state.T.block_until_ready()`: what is left are
+    a few copies."""
+    if len(found) >= _MANY:
+        return False
+    first = min(source.order(read.node) for read in found)
+    function = source.function(step)
+    waits = (
+        (call for call in calls(function.body) if dotted(call.func).endswith("block_until_ready")) if function else ()
+    )
+    return any(source.order(step.value) < source.order(call) < first for call in waits)
+
+
+def _is_behind_a_loop_of_steps(step: cst.Assign, where: cst.CSTNode, source: Source) -> bool:
+    """Whether the function that is called again and again drives steps itself, each a compiled program, and reads what
+    is left once when they are done."""
+    if isinstance(where, cst.For | cst.While) or source.loop(step) is not None:
+        return False
+    function = source.function(step)
+    loops = (part for part in inside(function.body) if isinstance(part, cst.For | cst.While)) if function else ()
+    before = (loop for loop in loops if source.function(loop) is function and source.order(loop) < source.order(step))
+    return any(is_jitted(call.func, source) for loop in before for call in calls(loop.body))
 
 
 def _is_shown(where: cst.CSTNode, source: Source) -> bool:

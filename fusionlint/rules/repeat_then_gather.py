@@ -9,7 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, elements, holds, inside, is_whole, names_in
-from fusionlint.patterns.code.calls import argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
 from fusionlint.patterns.code.functions import function_named
 from fusionlint.patterns.operations.sort import is_order
 from fusionlint.patterns.runs.alternatives import otherwise
@@ -56,7 +56,7 @@ def repeated_and_gathered(node: cst.Call, source: Source) -> Iterator[Finding]:
         or not (is_order(places, source) or kind(places, source) == "array")
     ):
         return
-    k = source.brief(count, _LONGEST, "k")
+    k = brief(source.code(count), _LONGEST, "k")
     instead = f"{_operand(rows, source, 'x')}[{_operand(places, source, 'order')} // {_operand(count, source, 'k')}]"
     yield source.finding(
         node,
@@ -150,5 +150,5 @@ def _number(node: cst.BaseExpression | None) -> int | None:
 
 def _operand(node: cst.BaseExpression, source: Source, otherwise: str) -> str:
     """`node` as it can be divided or subscripted."""
-    text = source.brief(node, _LONGEST, otherwise)
+    text = brief(source.code(node), _LONGEST, otherwise)
     return text if text == otherwise else as_operand(node, text)

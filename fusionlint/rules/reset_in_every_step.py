@@ -25,6 +25,8 @@ rule = Rule(__name__, harm="fusion")
 
 _STEP = regex(r"_?step(_env\w*)?$")
 _KEY = regex(r"(^|_)(key|rng|prng|rngs|subkey)s?(_|\d|$)")
+# What a step is handed of its own episode.
+_OWN = regex(r"(^|_)(key|rng|prng|rngs|subkey|state|timestep)s?(_|\d|$)")
 _DONE = regex(r"(^|\W|_)(done|dones|terminals?|terminated|terminations?|truncated|last|over|finished)(\W|_|$)")
 # A conditional may ask for that by another name.
 _RESETTING = regex(r"reset|\.last\(\)")
@@ -58,7 +60,7 @@ def made_by_all_and_taken_by_few(node: cst.Call, source: Source) -> Iterator[Fin
         return
     if _begin_alike(source.project):
         return
-    if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source):
+    if _is_one_of_two_ways(node, function, source) or _is_nobodys(node, source) or _is_given_its_own(node, source):
         return
     reads = [read for name in _names(node, source) for read in source.reads(name)]
     if not any(_is_chosen(read, source) for read in reads):
@@ -143,6 +145,14 @@ def _is_one_of_two_ways(call: cst.Call, function: cst.FunctionDef, source: Sourc
                 is_asked_for = body in source.ancestors(call)
                 return is_asked_for and not any(isinstance(p, cst.Call) and _is_reset(p) for p in inside(other))
     return False
+
+
+def _is_given_its_own(call: cst.Call, source: Source) -> bool:
+    """Whether the step was handed what the next episode plays, and takes that where one is over too, `select(done,
+    next_params, params)`: each element of a batch has a start of its own, which no other can take."""
+    handed = [arg.value for arg in call.args if isinstance(arg.value, cst.Name) and not _OWN.search(arg.value.value)]
+    given = [name for arg in handed if (name := source.written(arg)) is not None and source.parameter(arg) is not None]
+    return any(_is_chosen(read, source) for name in given for read in source.reads(name))
 
 
 def _is_nobodys(call: cst.Call, source: Source) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.branches.moved import makes_room
 from fusionlint.patterns.code.at import Write, at_write, constant, is_cut, is_literal, is_whole
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_a_list, in_place_of
 from fusionlint.patterns.code.passed_over import passed_over
 from fusionlint.patterns.compiled.links import is_write
@@ -25,7 +25,6 @@ from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.places import edge
 from fusionlint.patterns.writes.rows_made import moves_no_rows
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ def _joined(roll: cst.Call, write: Write, source: Source, *, longest: int = 0, o
     if array is None or value is None or by is None or place is None or not _is_one_edge(write):
         return None
     axis, k = argument(roll, 2, "axis"), _moved(write, source) or "1"
-    x = of or as_operand(array, source.brief(array, longest, "x"))
+    x = of or as_operand(array, brief(source.code(array), longest, "x"))
     along = place[0] % len(write.index)  # `...` takes a place of its own
     before = [source.code(part) for part in write.index[:along]]
     new = as_argument(value, source) if of else brief(as_argument(value, source), longest, "new")

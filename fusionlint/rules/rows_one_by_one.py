@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import elements, is_whole, names_in
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import operands
 from fusionlint.patterns.code.modules import is_of_either
 from fusionlint.patterns.compiled.rows import row_after_row
@@ -23,7 +23,6 @@ from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import NOTHING, Call
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ def _is_row(read: cst.Subscript, counter: str, source: Source) -> bool:
 def _mapped(loop: Comprehension, rows: list[cst.Subscript], counter: str, source: Source) -> str:
     """`jax.vmap(lambda row: mean + row, 1)(x[:, :n])`, where only one array is read."""
     jax = source.alias("jax") or "jax"
-    read, made = source.code(rows[0]), source.brief(loop.elt, 60)
+    read, made = source.code(rows[0]), brief(source.code(loop.elt), 60)
     over = loop.for_in.iter
     bounds = over.args if isinstance(over, cst.Call) else ()
     if len({source.code(row) for row in rows}) > 1 or len(bounds) != 1 or made == "...":

@@ -9,10 +9,12 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import Part, at_write, elements, inside, names_read
+from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.compiled.apart import turns_apart
 from fusionlint.patterns.loops.turns import FORI, WHILE, Walk, is_written, walk
-from fusionlint.patterns.runs.loop_bodies import loop_bodies
+from fusionlint.patterns.runs.alternatives import is_instead_of
+from fusionlint.patterns.runs.loop_bodies import bodies_of, loop_bodies
 from fusionlint.patterns.writes.chain import root
 from fusionlint.rule import Rule
 from fusionlint.source.for_nobody import is_never_read
@@ -33,9 +35,9 @@ _DEPTH = 3
 def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     """Each turn reads one element by the loop's counter, and does scalar work with it."""
     found = walk(node, source)
-    if found is None or _needs_all_so_far(found, source):
+    if found is None or _is_said(node, found, source) or _needs_all_so_far(found, source):
         return
-    if is_never_read(node, source):
+    if is_never_read(node, source) or is_instead_of(node, source, FORI, WHILE):
         return
     if _makes_up_for_rounding(found, source):
         return
@@ -66,6 +68,16 @@ def _where(loop: cst.Call, found: Walk, source: Source) -> cst.CSTNode:
     if isinstance(body, cst.Lambda) or source.function(body) is source.function(loop):
         return loop
     return body.name
+
+
+def _is_said(loop: cst.Call, found: Walk, source: Source) -> bool:
+    """Whether an earlier loop of the file runs the same body: what stands apart is found once."""
+    body = found.turn.body
+    if _where(loop, found, source) is loop:
+        return False
+    loops = (call for call in source.calls_of((FORI, WHILE)) if source.is_traced(call))
+    same = (call for call in loops if body in definitions(bodies_of(call, source), source))
+    return next((call for call in same if call is loop or walk(call, source) is not None), loop) is not loop
 
 
 def _needs_all_so_far(found: Walk, source: Source) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_in, names_read
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.compiled.one_by_one import labels_apart
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, statements_of
@@ -63,7 +63,7 @@ def reduced_class_by_class(node: cst.Call, source: Source) -> Iterator[Finding]:
     if pair is None:
         return
     count = ", ".join(source.code(arg) for arg in classes.args)
-    shown = source.brief(picked, _LONG, "labels")
+    shown = brief(source.code(picked), _LONG, "labels")
     jax, jnp = source.alias("jax") or "jax", source.jnp
     yield source.finding(
         loop if isinstance(loop, cst.For) else node,

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from fusionlint.hlo.barriers import Barrier
 
 rule = Rule(__name__, harm="fusion")
+
+_SELECT, _PIECEWISE = "jax.numpy.select", "jax.numpy.piecewise"
 # What XLA has no operation for: a series or a fraction is added up until nothing changes any more.
 _BY_LOOPS = (
     *(f"jax.scipy.special.{name}" for name in ("betainc", "gammainc", "gammaincc", "hyp1f1")),
     *(f"jax.lax.{name}" for name in ("betainc", "igamma", "igammac", "regularized_incomplete_beta")),
 )
-
-_SELECT, _PIECEWISE = "jax.numpy.select", "jax.numpy.piecewise"
 # A nest of more is no longer easy to read.
 _MOST = 4
 # A suggestion longer than this says less than its outline.
@@ -49,7 +49,7 @@ def conditions_stacked(node: cst.Call, source: Source) -> Iterator[Finding]:
         write = f"jnp.where, one inside the other, the last condition outermost{_of_scalars(node)}"
         yield source.finding(node, message, write=write)
         return
-    if _is_of_an_array(node, source) or _is_found_in_a_loop(node, source):
+    if _is_of_an_array(node, source) or _are_of_texts(node, source) or _is_found_in_a_loop(node, source):
         return
     choice = _choice(node, source)
     where = beside(node.func, "where", source)
@@ -167,6 +167,12 @@ def _is_of_an_array(node: cst.Call, source: Source) -> bool:
     return is_argument or (kind(given, source) == "array" and not is_put_together)
 
 
+def _are_of_texts(node: cst.Call, source: Source) -> bool:
+    """Whether each condition compares with a text, `kind == "low"`: Python knows them all, and XLA folds the choice."""
+    conditions = _written_out(source.meant(argument(node, 0, "condlist")))
+    return bool(conditions) and all(_compares_a_text(source.meant(condition)) for condition in conditions)
+
+
 def _is_found_in_a_loop(node: cst.Call, source: Source) -> bool:
     """Whether something that is chosen takes a loop of many kernels, `betainc(a, b, x)`: one more is nothing there."""
     default = argument(node, 2, "default")
@@ -176,6 +182,13 @@ def _is_found_in_a_loop(node: cst.Call, source: Source) -> bool:
     ]
     parts = (part for choice in choices for part in inside(source.meant(choice)))
     return any(source.calls(part, *_BY_LOOPS) for part in parts)
+
+
+def _compares_a_text(condition: cst.BaseExpression) -> bool:
+    match condition:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(comparator=right)]):
+            return any(isinstance(side, cst.SimpleString) for side in (left, right))
+    return False
 
 
 def _written_out(node: cst.BaseExpression | None) -> tuple[cst.BaseExpression, ...]:

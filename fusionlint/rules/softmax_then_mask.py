@@ -11,11 +11,10 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant
-from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.operations.picked import is_same_axis
 from fusionlint.patterns.operations.softmax import SOFTMAX
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

@@ -11,13 +11,14 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside
-from fusionlint.patterns.code.calls import argument, as_argument, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, brief, has_only
 from fusionlint.patterns.code.layout import Called, added, in_place_of, quoted
 from fusionlint.patterns.compiled.factorizations import factored_needlessly
 from fusionlint.patterns.operations.quadratic import SOLVES, is_of, is_quadratic
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.options import as_given
-from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, TRANSPOSES
+from fusionlint.patterns.values.annotations import axes_said
+from fusionlint.patterns.values.matrices import IDENTITIES, PRODUCTS, TRANSPOSES, few_rows
 from fusionlint.rule import Rule
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import holds_comment
@@ -31,6 +32,7 @@ rule = Rule(__name__, harm="fusion")
 _DETERMINANTS = ("jax.numpy.linalg.slogdet", "jax.numpy.linalg.det")
 # What is called so is a factor already, whatever is done with it.
 _FACTOR = regex(r"tril|chol|root|sqrt|factor|(^|_)L$")
+_SMALL = ("2", "3")
 # Beside a matrix of norm one.
 _ROUNDED = 1e-5
 # The axes of a batch of matrices, with the last two turned.
@@ -53,7 +55,7 @@ def solved_by_elimination(node: cst.Call, source: Source) -> Iterator[Finding]:
     yield source.finding(
         node,
         "the matrix is symmetric and positive definite: elimination with pivots does twice the work of Cholesky",
-        write=f'{solve}({source.brief(matrix, _LONG)}, {source.brief(right, _LONG)}, assume_a="pos")',
+        write=f'{solve}({_shown(matrix, source)}, {_shown(right, source)}, assume_a="pos")',
         edits=edits,
     )
 
@@ -79,7 +81,7 @@ def log_density_by_elimination(node: cst.Call, source: Source) -> Iterator[Findi
         return
     text = source.code(matrix)
     made = source.value(matrix) if isinstance(matrix, cst.Name) else None
-    if _FACTOR.search(text) or (made is not None and _FACTOR.search(source.code(made))):
+    if _FACTOR.search(text) or (made is not None and _FACTOR.search(source.code(made))) or _is_small(matrix, source):
         return
     solves = [
         part for part in inside(function.body, cst.Call) if is_of(part, text, source) and _is_same(part, matrix, source)
@@ -132,6 +134,12 @@ def _has_a_determinant(solve: cst.Call, matrix: cst.BaseExpression, source: Sour
         return False
     calls = (part for part in inside(function.body, cst.Call) if part.args)
     return any(source.calls(call, *_DETERMINANTS) and source.code(call.args[0].value) == text for call in calls)
+
+
+def _is_small(matrix: cst.BaseExpression, source: Source) -> bool:
+    """Whether a matrix is seen to be two by two or three by three: small-linear-algebra says what to do with those."""
+    axes = axes_said(matrix, source) if isinstance(matrix, cst.Name) else None
+    return few_rows(matrix, source) is not None or (axes is not None and axes[-1] in _SMALL)
 
 
 def _meant(node: cst.BaseExpression, source: Source) -> cst.BaseExpression:
@@ -223,4 +231,8 @@ def _transposed(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def _named(solve: cst.Call, source: Source) -> str:
     """A solve as it is written, or what it calls where that is long."""
-    return f"`{source.brief(solve, _LONG, f'{source.code(solve.func)}(...)')}`"
+    return f"`{brief(source.code(solve), _LONG, f'{source.code(solve.func)}(...)')}`"
+
+
+def _shown(node: cst.BaseExpression, source: Source) -> str:
+    return brief(source.code(node), _LONG)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import inside, names_read
-from fusionlint.patterns.code.calls import argument, as_argument
+from fusionlint.patterns.code.calls import argument, as_argument, brief
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import Comprehension, collected, is_few, iterated_by, target_names
 from fusionlint.patterns.values.kinds import element_kind
@@ -19,7 +19,6 @@ from fusionlint.source.facts import RawCall, RawValue, unpacked_call
 from fusionlint.source.names import PARTIAL
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -9,14 +9,13 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, inside
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.elementwise import worked_on
 from fusionlint.patterns.code.unpacked import meant_in_the_end
 from fusionlint.patterns.operations.join import lists_parts
 from fusionlint.patterns.runs.beside_scans import is_made_for_scans
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Call
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="fusion")

@@ -9,23 +9,25 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside
-from fusionlint.patterns.code.calls import as_argument, as_operand
+from fusionlint.patterns.code.calls import as_argument, as_operand, brief
 from fusionlint.patterns.code.imports import imported
+from fusionlint.patterns.loops.collected import is_few
 from fusionlint.patterns.loops.mapped_rows import is_mappable
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.gated import is_known_early
 from fusionlint.patterns.runs.often import runs_often
+from fusionlint.patterns.values.how_many import how_many
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import Value, last_name
 from fusionlint.source.host_code import only_asks
 from fusionlint.source.pictures import is_for_a_picture
 from fusionlint.source.places import Place
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 rule = Rule(__name__, harm="compile-time")
 
+_FEW = 8
 # What says the same of an array.
 _REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "any": "any", "all": "all", "sorted": "sort"}
 # Which of them ask for the truth of a comparison, or of each element, which nothing traced has.
@@ -91,7 +93,7 @@ def element_by_element(node: cst.Call, source: Source) -> Iterator[Finding]:
         if loop.ifs or loop.inner_for_in is not None or not isinstance(loop.target, cst.Name):
             return
         array = loop.iter
-    if kind(array, source) != "array" or is_concrete(node, source):
+    if kind(array, source) != "array" or _is_short(array, source) or is_concrete(node, source):
         return
     text, edits = _reduced(node, array, comprehension, source)
     if comprehension is None:
@@ -115,7 +117,7 @@ def element_by_element_on_the_host(node: cst.Call, source: Source) -> Iterator[F
         case cst.Call(func=cst.Name(builtin), args=[cst.Arg(value=array, keyword=None, star="")]):
             if builtin not in _REDUCTIONS or not source.calls(node, builtin):
                 return
-            if kind(array, source) != "array":
+            if kind(array, source) != "array" or _is_short(array, source):
                 return
         case _:
             return
@@ -175,3 +177,9 @@ def _is_of_jax(made: cst.BaseExpression, source: Source) -> bool:
 def _summed(array: cst.BaseExpression, source: Source) -> str:
     """`x.sum(0)`, `(x > 0).sum(0)`."""
     return f"{as_operand(array, source.code(array))}.sum(0)"
+
+
+def _is_short(array: cst.BaseExpression, source: Source) -> bool:
+    """Whether an array is seen to have a few elements, or a few rows."""
+    count = how_many(array, source)
+    return (count is not None and count <= _FEW) or is_few(source.meant(array), source)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, inside
-from fusionlint.patterns.code.calls import argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_operand, brief, has_only
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.values.matrices import PRODUCTS, TRANSPOSES
 from fusionlint.patterns.values.two_axes import is_matrix
@@ -111,7 +111,7 @@ def _summed(product: _Product, source: Source) -> tuple[str, bool]:
 
 
 def _shown(node: cst.BaseExpression, source: Source) -> str:
-    return as_operand(node, source.brief(node, _LONG))
+    return as_operand(node, brief(source.code(node), _LONG))
 
 
 def _edits(node: cst.Call, product: _Product, text: str, source: Source) -> tuple[Edit, ...]:

@@ -9,6 +9,7 @@ import libcst as cst
 from fusionlint.finding import Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import inside, names_read
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.unpacked import stored_in
 from fusionlint.patterns.loops.carry import Carry
 from fusionlint.patterns.loops.collected import is_few
@@ -102,7 +103,7 @@ def _goes_into(read: cst.CSTNode, source: Source) -> bool:
 
 
 def _finding(mapped: cst.Call, tree: cst.BaseExpression, source: Source) -> Finding:
-    shown = source.brief(tree, _LONG, "the tree")
+    shown = brief(source.code(tree), _LONG, "the tree")
     return source.finding(
         mapped,
         f"every leaf of `{shown}` is cut into its elements, each by a program of its own",

@@ -9,6 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Edit, Finding
 from fusionlint.patterns.code.at import constant, elements
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.imports import Imported, imported
 from fusionlint.patterns.code.unpacked import bound_by
 from fusionlint.patterns.compiled.of_jax import is_of_call
@@ -19,7 +20,6 @@ from fusionlint.patterns.runs.made_once import is_for_hosts_alone
 from fusionlint.patterns.runs.often import is_called_as_once, is_memoized
 from fusionlint.rule import Rule
 from fusionlint.source.facts import last_name
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

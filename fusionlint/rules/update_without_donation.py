@@ -40,6 +40,7 @@ from fusionlint.patterns.donation.large_states import (
     are_caches,
     are_large,
     is_beside_its_model,
+    is_beside_rollouts,
     is_large,
     is_of_a_population,
     is_of_em,
@@ -111,7 +112,7 @@ def _is_repeated(compiled: Place, source: Source) -> bool:
     project, (name, again, _) = source.project, compiled.scope.rpartition(".")[2].partition("#")
     if again:
         return True  # what is meant by a name that several defs have, facts do not say
-    if any(caller.path != source.path for caller, _ in calls_in_use(project, compiled)):
+    if any(p.path != source.path and not is_idle(project, p) for p in project.callers(project.name_of(compiled))):
         return False
     if source.facts.functions[compiled.scope].owner:
         calls = [call for call in source.facts.raw.calls if call[0][0] == f"self.{name}"]
@@ -251,19 +252,18 @@ def _finding(
     handed = [dotted(arg.value) for call in calls for arg in call.args]
     if is_beside_its_model(names.values(), handed) and asks(node, _PARAMETERS, source):
         return  # the optimizer's state holds the parameters
-    if is_of_a_population(node, source):
+    if is_beside_rollouts(node, handed, source) or is_of_a_population(node, source):
         return
     what = " and ".join(f"`{name}`" for name in names.values())
     is_written, order = are_caches(names.values()), in_order(calls, names, source)
     said = keywords(node, names, calls[0], offset, donated, source)
-    copied = copy_before(given, source)
-    is_all = said is not None and not order and is_free(given, copied, source)
+    is_all = said is not None and not order and is_free(given, source)
     yield source.finding(
         node,
         f"each call makes a new {what} beside the old, which nobody reads again",
         write=donate(node, names, calls[0], offset, donated, source)
         + ": the results take the memory of those arguments"
-        + ("" if is_written else f"; {copied}")
+        + ("" if is_written else f"; {copy_before(given, source)}")
         + order,
         edits=told(node, said, source) if is_all and said is not None else (),
         pair=1 if is_written else 0,

@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import constant, elements, is_literal, is_new_axis, listed, takes_all
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.code.layout import in_place_of
 from fusionlint.patterns.compiled.moved_in_a_loop import moved_in_a_loop
 from fusionlint.patterns.compiled.of_jax import is_of_jax
@@ -22,11 +22,11 @@ from fusionlint.patterns.operations.along_axis import (
 )
 from fusionlint.patterns.operations.windows import Window, gathered
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
-from fusionlint.patterns.runs.under import is_mapped_in_host_code
+from fusionlint.patterns.runs.under import is_mapped_at_the_top, is_mapped_in_host_code
 from fusionlint.patterns.values.below_zero import may_be_below_zero
+from fusionlint.patterns.writes.beside import is_chosen
 from fusionlint.patterns.writes.carried import is_carried_array
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def window_per_element(node: cst.Call, source: Source) -> Iterator[Finding]:
     starts = argument(node, *_STARTS[name])
     if starts is None or not _is_looped_over(node, name, starts, source):
         return
-    if is_mapped_in_host_code(node, source):
+    if is_mapped_at_the_top(node, source) or is_mapped_in_host_code(node, source) or _is_meant(node, name, source):
         return
     rows = _rows(node, starts, source) if name == _UPDATE else None
     yield from _finding(node, name, source, rows or (_line(node, starts, source) if name == _UPDATE else None))
@@ -91,7 +91,11 @@ def window_along_an_axis(node: cst.Call, source: Source) -> Iterator[Finding]:
     name = source.qualified_name(node.func)
     if name not in ALONG_AXIS:
         return
-    if not moves_for_each(node, name, source) or is_mapped_in_host_code(node, source):
+    if (
+        not moves_for_each(node, name, source)
+        or is_mapped_at_the_top(node, source)
+        or is_mapped_in_host_code(node, source)
+    ):
         return
     array = argument(node, 0, "operand")
     is_carried = array is not None and is_carried_array(array, source)
@@ -120,6 +124,39 @@ def window_after_window(barrier: Barrier, module: hlo.Module) -> str | None:
     if loop.op_name.endswith("/gather"):
         return "an index of integer arrays, x[rows[:, None], columns], in place of dynamic_slice: one gather"
     return "jnp.where with a comparison of jnp.arange with the place, in place of dynamic_update_slice"
+
+
+def _is_meant(node: cst.Call, name: str, source: Source) -> bool:
+    """Whether a comment right above says that this is a window on purpose, where a gather would hold what it is there
+    to avoid; or says so above another of the same outermost function that begins at the same mapped number."""
+    here, around = _first(node, name, source), _outermost(node, source)
+    if here is None or around is None:
+        return False
+    for one in source.calls_of((name,)):
+        if isinstance(one, cst.Call) and _outermost(one, source) is around:
+            first = _first(one, name, source)
+            if first is not None and first.deep_equals(here) and _is_explained(one, source):
+                return True
+    return False
+
+
+def _is_explained(node: cst.Call, source: Source) -> bool:
+    above = source.line(source.location(node).line - 1)
+    return above.lstrip().startswith("#") and is_chosen(node, source)
+
+
+def _first(node: cst.Call, name: str, source: Source) -> cst.BaseExpression | None:
+    """Where the window begins along the first axis."""
+    starts = argument(node, *_STARTS[name])
+    match source.meant(starts) if starts is not None else None:
+        case cst.Tuple(elements=[first, *_]) | cst.List(elements=[first, *_]):
+            return first.value
+    return None
+
+
+def _outermost(node: cst.CSTNode, source: Source) -> cst.CSTNode | None:
+    around = [*source.ancestors(node, cst.FunctionDef)]
+    return around[-1] if around else None
 
 
 def _finding(node: cst.Call, name: str, source: Source, rows: str | None = None) -> Iterator[Finding]:
@@ -186,9 +223,11 @@ def _rows(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str |
     if len(places) < 2 or len(free) != 1:
         return None
     array, piece = argument(update, 0, "operand"), argument(update, 1, "update")
-    x, rows = (source.brief(a, _LONG, name) for a, name in ((array, "x"), (piece, "rows")))
+    x, rows = (
+        brief(source.code(a), _LONG, name) if a is not None else name for a, name in ((array, "x"), (piece, "rows"))
+    )
     jnp, (axis,) = source.jnp, free
-    numbers = f"{source.brief(places[axis], _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
+    numbers = f"{brief(source.code(places[axis]), _LONG, 'start')} + {jnp}.arange({rows}.shape[{axis}])"
     return f"{x}.at[{':, ' * axis}{numbers}].set({rows}), as far as {rows} is as wide as {x}; {_FITS}"
 
 
@@ -201,8 +240,8 @@ def _line(update: cst.Call, starts: cst.BaseExpression, source: Source) -> str |
     written = listed(source.meant(starts))
     if written is not None and len(written) != _MATRIX:
         return None
-    x = source.brief(array, _LONG, "x")
-    row = source.brief(line, _LONG, "row")
+    x = brief(source.code(array), _LONG, "x")
+    row = brief(source.code(line), _LONG, "row")
     start = source.code(written[axis]) if written is not None else f"{source.code(starts)}[{axis}]"
     place = brief(start, _LONG, "start")
     return f"{x}.at[{':, ' * axis}{place}].set({row}), as far as {row} is as long as {x} along its other axis; {_FITS}"

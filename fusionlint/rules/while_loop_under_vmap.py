@@ -18,7 +18,7 @@ from fusionlint.patterns.compiled.readers import source_of, uses_of
 from fusionlint.patterns.compiled.words import in_bytes, line_of
 from fusionlint.patterns.loops.turns import WHILE, walk
 from fusionlint.patterns.loops.until import converges, empties, only_counts, settles, spreads, tests_of
-from fusionlint.patterns.loops.wander import follows, goes_on_from, halves, searches, walks
+from fusionlint.patterns.loops.wander import descends, follows, goes_on_from, halves, searches, walks
 from fusionlint.patterns.runs.loop_bodies import bodies_of, is_small
 from fusionlint.patterns.runs.often import is_run_often
 from fusionlint.patterns.runs.under import is_vectorized, under_map, under_vmap
@@ -57,7 +57,7 @@ def until_the_slowest_is_done(node: cst.Call, source: Source) -> Iterator[Findin
         return
     if not bodies or not all(is_small(source.project, body) for body in bodies) or walk(node, source) is not None:
         return
-    if any(follows(body, source) or halves(body, source) for body in functions):
+    if any(follows(body, source) or descends(tests[0], body, source) or halves(body, source) for body in functions):
         return
     if any(walks(body, source) or spreads(tests[0], body, source) or goes_on_from(body, source) for body in functions):
         return

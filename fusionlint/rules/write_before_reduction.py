@@ -9,7 +9,7 @@ import libcst as cst
 
 from fusionlint.finding import Finding
 from fusionlint.patterns.code.at import WRITES, Part, Write, at_write, constant, is_literal, is_whole
-from fusionlint.patterns.code.calls import argument, call_of
+from fusionlint.patterns.code.calls import argument, brief, call_of
 from fusionlint.patterns.compiled.readers import is_handed_out, readers_of, steps_of, value_of
 from fusionlint.patterns.compiled.scattered import axes_of_one_place, scatters_at
 from fusionlint.patterns.operations.softmax import LOG_SOFTMAX, SOFTMAX
@@ -17,7 +17,6 @@ from fusionlint.patterns.runs.under import under_vmap
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from fusionlint.patterns.code.at import (
     reads,
 )
 from fusionlint.patterns.code.before import free_name, line_before
-from fusionlint.patterns.code.calls import argument, has_only
+from fusionlint.patterns.code.calls import argument, brief, has_only
 from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.code.functions import definitions
 from fusionlint.patterns.code.layout import in_place_of
@@ -34,7 +34,6 @@ from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
 from fusionlint.patterns.values.one_number import is_one_number
 from fusionlint.rule import Rule
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 if TYPE_CHECKING:

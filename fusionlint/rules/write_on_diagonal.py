@@ -11,7 +11,7 @@ import libcst as cst
 from fusionlint.finding import Edit, Finding
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import WRITES, Write, at_write, inside, is_literal
-from fusionlint.patterns.code.calls import argument, as_argument, as_operand, has_only
+from fusionlint.patterns.code.calls import argument, as_argument, as_operand, brief, has_only
 from fusionlint.patterns.code.layout import Called, in_place_of
 from fusionlint.patterns.code.left_unused import left_unused
 from fusionlint.patterns.code.passed_over import is_short
@@ -21,6 +21,7 @@ from fusionlint.patterns.compiled.scattered import is_diagonal, is_of_elementwis
 from fusionlint.patterns.runs.concrete import is_concrete
 from fusionlint.patterns.runs.for_one_caller import is_decomposed
 from fusionlint.patterns.values.annotations import is_said_to_be_a_list
+from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.two_axes import is_matrix
 from fusionlint.patterns.writes.chain import chain, is_last
 from fusionlint.patterns.writes.diagonal_shapes import (
@@ -35,7 +36,6 @@ from fusionlint.patterns.writes.folded import is_folded
 from fusionlint.patterns.writes.places import DIAGONAL_OF, axes_before, diagonal, has_axes_behind
 from fusionlint.rule import Rule
 from fusionlint.source.facts import CONSTRUCTORS, last_name
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -169,7 +169,7 @@ def _written(write: Write, array: str, value: str) -> str:
 def _of_each(write: Write, value: str, source: Source) -> str:
     """The values for the matrices of a batch, with an axis more: a mask holds for the last two. A number too may have
     one."""
-    if write.value is None or is_literal(write.value):
+    if write.value is None or is_literal(write.value) or _is_number(write, source):
         return value
     named = "values" if value != source.code(write.value) else value
     return f"{source.jnp}.expand_dims({named}, -1)"
@@ -178,7 +178,11 @@ def _of_each(write: Write, value: str, source: Source) -> str:
 def _may_be_rows(write: Write, source: Source) -> bool:
     """Whether what is set under a name may be a row for each place: of an array that is not seen to be a matrix."""
     is_named = isinstance(write.value, cst.Name) and not _ONE_EACH.search(write.value.value)
-    return is_named and write.method == "set" and not is_matrix(write.array, source)
+    return is_named and write.method == "set" and not is_matrix(write.array, source) and not _is_number(write, source)
+
+
+def _is_number(write: Write, source: Source) -> bool:
+    return write.value is not None and kind(write.value, source) == "scalar"
 
 
 def _fix(write: Write, length: cst.BaseExpression, source: Source) -> tuple[Edit, ...]:
@@ -219,7 +223,7 @@ def _may_be_a_row(write: Write, source: Source) -> bool:
         return False
     if isinstance(write.value, cst.Name):
         return _may_be_rows(write, source)
-    return write.method == "set" and not _ONE_EACH.search(source.code(write.value))
+    return write.method == "set" and not _ONE_EACH.search(source.code(write.value)) and not _is_number(write, source)
 
 
 def _is_a_list(value: cst.BaseExpression, source: Source) -> bool:

@@ -208,10 +208,6 @@ class Syntax:
             return text  # of one line, which needs no position; further ones begin with blanks of the blocks around
         return self._text_at(self.location(node))
 
-    def brief(self, node: cst.CSTNode | None, longest: int, otherwise: str = "...") -> str:
-        """The text of `node` as it can stand in a message; `otherwise` of nothing, too."""
-        return otherwise if node is None else brief(self.code(node), longest, otherwise)
-
     def has_comment(self, node: cst.CSTNode) -> bool:
         """Whether a comment stands in the text of `node`, where a fix would lose it."""
         return any(holds_comment(child) for child in node.children if child not in _parentheses(node))
@@ -225,11 +221,6 @@ class Syntax:
         lines[-1] = lines[-1][: where.end_column - 1]
         lines[0] = lines[0][where.column - 1 :]
         return "".join(lines)
-
-
-def brief(text: str, longest: int, otherwise: str = "...") -> str:
-    """Code as it can stand in a message: `text` itself if it is one line of at most `longest` characters."""
-    return text if len(text) <= longest and "\n" not in text else otherwise
 
 
 def _parentheses(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -438,6 +438,27 @@ def test_of_a_share_top_k_is_a_sort_however_small_it_may_be(count: str, told: in
     assert len(findings("argsort-prefix", code)) == told
 
 
+WALK = """
+@jax.jit
+def visited(tree, targets):
+    def walk(target):
+        def turn(carry):
+            here, before, seen = carry
+            up, down = (here - 1) // 2, 2 * here + 1
+            goes_on = (before == up) & (tree[here] > target)
+            return lax.select(goes_on, down, {back}), here, seen + tree[here]
+
+        return lax.while_loop(lambda carry: carry[0] != -1, turn, (0, -1, 0.0))
+
+    return jax.vmap(walk)(targets)
+"""
+
+
+@pytest.mark.parametrize(("back", "count"), [("up", 0), ("here + 1", 1)])
+def test_a_walk_up_and_down_a_tree_has_no_array_form(back: str, count: int) -> None:
+    assert len(findings("while-loop-under-vmap", WALK.format(back=back))) == count
+
+
 @pytest.mark.parametrize(("beside", "is_said"), [("pass", True), ("out = out.at[i:j, j : j + n].set(-block)", False)])
 def test_blocks_beside_those_of_the_diagonal_are_rows_of_blocks(beside: str, is_said: bool) -> None:
     code = f"""

@@ -68,6 +68,11 @@ def updated(potentials, updates, starts):
         potentials = potentials.at[start : start + 8].set(jnp.sin(data))
     return potentials
 """
+PICKED = """
+def scaled(params, bonds, ring, scale):
+    places = [i for i, bond in enumerate(bonds){asked}]
+    return params.at[places, 0].mul(scale).at[places, 2].mul(jnp.sqrt(scale))
+"""
 MESH = """
 def {name}(mesh, coordinates):
     def gradient(element):
@@ -113,6 +118,12 @@ def test_a_block_beside_a_decomposition_is_nothing(value: str, number: int) -> N
     assert found("blocks-by-at-set", BLOCKS.format(value=value)) == number
 
 
+@pytest.mark.parametrize(("place", "number"), [("i", 1), ("jnp.argmax(part)", 1), ("rows_of(part)", 0)])
+def test_blocks_at_places_that_may_be_arrays_are_not_joined(place: str, number: int) -> None:
+    code = BLOCKS.format(value="jnp.sin(part)").replace(".at[i, :", ".at[place, :")
+    assert found("blocks-by-at-set", code.replace("        out =", f"        place = {place}\n        out =")) == number
+
+
 @pytest.mark.parametrize(("asked", "number"), [("with_writes", 1), ("with_one", 0)])
 def test_a_function_inside_another_that_nobody_asks_for_never_runs(asked: str, number: int) -> None:
     assert found("chained-at-set", NESTED.format(asked=asked)) == number
@@ -142,6 +153,12 @@ def test_parts_that_somebody_names_come_in_any_order(before: str, over: str, num
     code = NAMED.format(before=before, over=over)
     findings = check_text((HEAD + code).encode(), "m.py", Scope(("chained-at-set", "blocks-by-at-set")))
     assert len(findings) == number
+
+
+@pytest.mark.parametrize(("asked", "number"), [(" if bond in ring", 0), ("", 1)])
+def test_places_that_python_picks_are_set_up(asked: str, number: int) -> None:
+    assert found("chained-at-set", PICKED.format(asked=asked)) == number
+    assert found("chained-at-set", f"@jax.jit{PICKED.format(asked=asked)}") == 1
 
 
 @pytest.mark.parametrize(
@@ -180,6 +197,18 @@ def test_what_a_kernel_is_held_against_is_left_alone(name: str, number: int) -> 
     assert found("chained-at-set", f"def {name}(x, a, b):\n    return x.at[0, 1].set(a).at[2, 1].set(b)\n") == number
 
 
+FOCK = """
+@jax.jit
+def relaxed(h, x):
+    h = h.at[0].set((h[0] + h[0].T) / 2)
+    h = h.at[1].set((h[1] + h[1].T) / 2)
+
+    def step(x, _):
+        return jnp.tanh(h[0] @ x + h[1] @ x), None
+
+    x, _ = lax.scan(step, x, length=30)
+    return {returned}
+"""
 SOLVED = """
 @jax.jit
 def imposed(u, a, b, free, fixed, values):
@@ -188,6 +217,12 @@ def imposed(u, a, b, free, fixed, values):
     u = u.at[free].set(x)
     return u
 """
+
+
+@pytest.mark.parametrize(("returned", "count"), [("x", 0), ("h * x", 1)])
+def test_what_the_steps_of_a_loop_alone_read_is_written_once(returned: str, count: int) -> None:
+    found = check_text((HEAD + FOCK.format(returned=returned)).encode(), "m.py", Scope(("chained-at-set",)))
+    assert len(found) == count
 
 
 @pytest.mark.parametrize(("solve", "count"), [("x, _ = jax.scipy.sparse.linalg.cg(a, b)", 0), ("x = a @ b", 1)])

@@ -33,6 +33,23 @@ def test_ranges_of_other_lengths_are_neither_stacked_nor_mapped() -> None:
     assert len(findings("chained-at-set", DIAGONALS.format(places="j + 5 * jnp.arange(4)"))) == 1
 
 
+ROWS = """
+@jax.jit
+def factored(m):
+    def step(row, k):
+        def processed(row):
+            row = row.at[k].set(row[k] / m[k])
+            return {result}
+        return jax.lax.cond(m[k] != 0, processed, lambda row: row, row), None
+    return jax.lax.scan(step, m, jnp.arange(8))[0]
+"""
+
+
+def test_a_branch_that_goes_through_all_of_what_it_wrote_is_no_write_of_a_place() -> None:
+    assert not findings("cond-around-a-write", ROWS.format(result="jax.vmap(lambda j: row[j] - row[k])(jnp.arange(8))"))
+    assert len(findings("cond-around-a-write", ROWS.format(result="row"))) == 1
+
+
 SMOOTHED = """
 def smoothed(x, kernel):
     if {test}:

@@ -76,6 +76,13 @@ def rules(code: str) -> list[str]:
             ["blocks-by-at-set"],
             id="whether there is one",
         ),
+        pytest.param("ends, n = [0, 1], jnp.zeros((parts[0].sum(), 3))", [], id="as long as a mask says"),
+        pytest.param(
+            "ends = [0, 1]\n    if SIZE:\n        n = jnp.zeros((parts[0].sum(), 3))",
+            ["blocks-by-at-set"],
+            id="as long as a mask says in a branch",
+        ),
+        pytest.param("ends, n = [0, 1], jnp.zeros((len(parts), 3))", ["blocks-by-at-set"], id="as long as a list is"),
         pytest.param("ends, n = [0, 1], logger.info('%s', jnp.sum(parts[0]))", [], id="an array that is logged"),
         pytest.param("ends, n = [0, 1], logger.info('%s', len(parts))", ["blocks-by-at-set"], id="a length in a log"),
         pytest.param("ends, n = [0, 1], parts[: jnp.argmax(parts[0])]", [], id="cut at an array"),
@@ -183,6 +190,12 @@ def test_what_all_hand_to_numpy_is_for_the_host(handed: str, expected: list[str]
     assert rules(code) == expected
 
 
+def test_no_trace_gets_past_an_assert_whoever_is_said_to_trace_it() -> None:
+    code = BLOCKS.format(before="ends = [0, 1]\n    assert jnp.all(parts[0] >= 0)") + "\n\nstep = jax.jit({})\n"
+    assert rules(code.format("of_blocks")) == []
+    assert rules(code.replace("jnp.all", "len").format("of_blocks")) == ["blocks-by-at-set"]
+
+
 def test_draws_that_the_host_makes_numbers_of() -> None:
     code = """\
 def update(key, n, p):
@@ -194,6 +207,21 @@ def update(key, n, p):
     assert rules(code.format(number="int")) == []
     found = rules(code.format(number="jnp.sin"))
     assert sorted(found) == ["choice-with-probabilities", "choice-without-replacement"]
+
+
+def test_what_comes_behind_a_try_that_a_trace_leaves() -> None:
+    code = """\
+def weights(blocks, found):
+    try:
+        members = np.asarray(blocks)
+    except TypeError:
+        {handled}
+    for i, member in enumerate(members):
+        found = found.at[member].set(2.0 * i)
+    return found
+"""
+    assert rules(code.format(handled="return traced(blocks, found)")) == []
+    assert rules(code.format(handled="members = blocks")) == ["chained-at-set"]
 
 
 def test_a_function_that_reports_and_hands_nothing_back() -> None:
@@ -230,6 +258,41 @@ def polynomials(x, orders, i, j):
     return terms.at[i].set(1.0).at[j].set(x)
 """
     assert rules(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected"),
+    [("lengths[-1]", []), ("lengths.shape[0]", ["chained-at-set"]), ("count", ["chained-at-set"])],
+)
+def test_python_counts_to_no_element_of_a_traced_array(counted: str, expected: list[str]) -> None:
+    code = f"""\
+@jax.jit
+def reference(cache, lengths: jax.Array, pages, count):
+    for i in range({counted}):
+        cache = cache.at[pages[i]].set(jnp.sin(cache[pages[i]]))
+    return cache
+"""
+    assert rules(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ("float(moist[c, 1])", 0),
+        ("float(other[c, 1])", 1),  # which may well be numpy's
+        ("(float(moist[c, 1]) if c else 0.0)", 1),
+        ("moist[c, 1]", 1),
+    ],
+)
+def test_a_number_of_what_is_written_at_places_ends_a_trace(asked: str, count: int) -> None:
+    code = f"""
+def moistened(state, other, c, d):
+    moist = state.moist
+    dry = 2.0 * {asked}
+    moist = moist.at[c, 1].set(0.0)
+    return moist.at[d, 2].set(dry)
+"""
+    assert len(rules(code)) == count
 
 
 @pytest.mark.parametrize(
@@ -290,13 +353,13 @@ def scaled(x, scales):
     assert rules(code.format("jax.named_scope('table')")) == ["chained-at-set"]
 
 
-@pytest.mark.parametrize(("end", "count"), [("jnp.max(mask)", 0), ("len(mask)", 1)])
-def test_a_branch_that_ends_a_trace_ends_it_for_what_stands_in_it(end: str, count: int) -> None:
+@pytest.mark.parametrize(("shape", "count"), [("(mask.sum(), 3)", 0), ("(len(mask), 3)", 1)])
+def test_a_branch_that_ends_a_trace_ends_it_for_what_stands_in_it(shape: str, count: int) -> None:
     code = f"""
 @jax.jit
 def joined(mask, other, x, is_joint):
     if is_joint:
-        rows = 1.0 * jnp.arange({end})
+        rows = jnp.zeros({shape})
         rows = rows.at[mask].set(x)
         rows = rows.at[other].set(x)
         return rows

@@ -508,6 +508,26 @@ def test_a_few_numbers_beside_a_network_are_nothing(moved: str, count: int) -> N
     assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
 
 
+FACTORED = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def factor(a, shifts):
+    best = jnp.zeros_like(a)
+    for shift in shifts:
+        made = {made}
+        best = jax.lax.cond(jnp.any(jnp.isnan(made)), lambda _: best, lambda _: made, None)
+    return best
+"""
+
+
+@pytest.mark.parametrize(("made", "count"), [("jnp.linalg.cholesky(a * shift)", 0), ("jnp.tanh(a * shift)", 1)])
+def test_a_choice_between_factors_is_nothing_beside_the_factorization(made: str, count: int) -> None:
+    code = FACTORED.format(made=made)
+    assert len(check_text(code.encode(), "m.py", Scope(("cond-for-where",)))) == count
+
+
 FIELD = """
 import diffrax, jax, jax.numpy as jnp
 

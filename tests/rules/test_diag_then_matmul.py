@@ -80,3 +80,39 @@ def test_a_matrix_that_is_needed_whole_is_made_anyway() -> None:
     named = "d = jnp.diag(v)\n    return d @ a"
     assert len(found(CODE.replace("return jnp.diag(v) @ a", named))) == 1
     assert found(CODE.replace("return jnp.diag(v) @ a", named + ", d")) == []
+
+
+@pytest.mark.parametrize(
+    ("product", "count"),
+    [("jnp.eye(n) @ jnp.diag(jnp.ones(n))", 0), ("a @ jnp.diag(jnp.ones(n))", 1), ("jnp.eye(n) @ jnp.diag(v)", 1)],
+)
+def test_a_product_of_constants_is_what_a_search_begins_with(product: str, count: int) -> None:
+    assert len(found(CODE.replace("jnp.diag(v) @ a", product).replace("a, v", "a, v, n"))) == count
+
+
+START = """
+import jax.numpy as jnp
+
+def angles(c):
+    u, s, v = jnp.linalg.svd(c)
+    return u @ jnp.diag(jnp.arctan(s)) @ v
+
+def main(c, step):
+    angle = angles(c)
+    for _ in range(100):
+        angle = step(angle)
+    return angle
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "count"),
+    [
+        ("s", "s", 0),
+        ("step(angle)", "step(angles(angle))", 1),
+        ("jnp.linalg.svd(c)", "c", 1),  # of a large matrix the products are the work
+        ("def main(c, step)", "def go_on(c, step)", 1),
+    ],
+)
+def test_a_start_value_by_a_decomposition_is_made_once(old: str, new: str, count: int) -> None:
+    assert len(found(START.replace(old, new))) == count

@@ -88,6 +88,36 @@ def test_joins_that_are_few_or_beside_a_network(made: str, name: str, number: in
     assert found("array-grown-in-loop", GROWN.format(made), name) == number
 
 
+FILLED = """
+table = {{{literal}}}
+chosen = {{}}
+for name, x in table.items():
+    if x is not None:
+        chosen[name] = x
+{more}
+y = jnp.zeros(0)
+for name, x in {over}.items():
+    y = jnp.concatenate([y, x])
+self.y = y
+"""
+
+
+@pytest.mark.parametrize(
+    ("literal", "more", "over", "number"),
+    [
+        ("'a': xs[0], 'b': xs[1]", "", "chosen", 0),
+        ("'a': xs[0], 'b': xs[1]", "", "table", 0),
+        ("'a': xs[0], 'b': xs[1]", "for i in xs: chosen[i] = i", "chosen", 1),
+        ("'a': xs[0], 'b': xs[1]", "", "xs", 1),
+        (", ".join(f"'{c}': xs" for c in "abcdefghi"), "", "chosen", 1),
+    ],
+)
+def test_a_dict_that_is_filled_from_a_few_names_is_gone_through_in_few_turns(
+    literal: str, more: str, over: str, number: int
+) -> None:
+    assert found("array-grown-in-loop", FILLED.format(literal=literal, more=more, over=over)) == number
+
+
 @pytest.mark.parametrize(
     ("computed", "number"),
     [

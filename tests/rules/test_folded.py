@@ -89,6 +89,22 @@ def features(x, n):
     of_each = of_each.at[: n // 2].set(1)
     return of_each.at[n // 2 :].set(2)
 """
+CONFIG = """
+def load(i, given):
+    @dataclasses.dataclass
+    class Config:
+        x: object = dataclasses.field(default_factory=lambda: jnp.zeros(4))
+
+    config = Config()
+    def first(config):
+        x = config.x
+        x = x.at[0].set(5)
+        x = x.at[1].set(7)
+        return x
+    def second(config):
+        return config.x.at[0].set(1).at[2].set(2)
+    return jax.lax.switch(i, [first, second], config)
+"""
 BOUNDS = """
 def objective(x):
     return x.sum()
@@ -216,6 +232,9 @@ CASES = {
     "filled with constants": (("columns-by-at-set",), FRAME, ("fill_value=PAD", "fill_value=x[0, 0]"), 1),
     "a matrix of numbers": (("write-on-diagonal",), MATRIX, ("set(2.0)", "set(x[0])"), 1),
     "blocks of numbers": (("blocks-by-at-set",), BLOCKS, ("in range(8)", "in x"), 1),
+    "a config of numbers": (("chained-at-set",), CONFIG, ("Config()\n", "Config(given)\n"), 2),
+    "a config of numbers, and another": (("chained-at-set",), CONFIG, ("second], config", "second], given"), 2),
+    "a config that somebody hands over too": (("chained-at-set",), CONFIG, ("i, [first", "first(given), [first"), 1),
     "kinds of nodes": (("blocks-by-at-set",), KINDS, ("set(Kind.GOAL)", "set(x[0])"), 1),
     "rows of numbers": (("blocks-by-at-set",), COLUMNS, ("set(2)", "set(x[0])"), 1),
     "bounds of a problem, one of which is learned": (("chained-at-set",), BOUNDS, ("set(15.0)", "set(self.rate)"), 1),

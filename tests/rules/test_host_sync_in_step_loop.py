@@ -76,6 +76,9 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "for i in range(b):\n    _, y = step(state, a[i : i + 32])\n    c.append(np.asarray(y))",
         "for i in range(b):\n    if c: x = {'a': a[i : i + 32]}\n    else: x = {'a': a[i:]}\n"
         "    y, rng = step(rng, x)\n    y = jax.device_get(y)\n    state += y",
+        "for j in b:\n    for x in a:\n        _, y = step(j, x)\n        c[j, x] = np.array(y)",
+        "for j, k in enumerate(b):\n    for i, x in enumerate(a):\n"
+        "        _, y = step(k, x)\n        c[j, i] = np.array(y)",
         "for j in range(b):\n    state = step(state)\n    if j % 500 == 0:\n"
         "        for x in a:\n            c.append(float(step(state, x)[1]))",
         "for x in a:\n    state, y = step(state, x)\n    logging.info('%d %f', b, float(y))",
@@ -98,6 +101,8 @@ def test_steps_that_are_waited_for(body: str) -> None:
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    print(f'{b}: {float(y):.3f}')",
         # A viewer copies what it is shown.
         "for x in a:\n    state, y = step(state, x)\n    c.append(float(y))\n    rr.log('x', rr.Points3D(state))",
+        # Of many states as many at a time as there are devices.
+        "for i in range(0, b, n):\n    new, y = step(cut(state, i, n), a)\n    c.append(jax.device_get(new))",
         # What the host works on, and no record of the steps.
         "for x in a:\n    state, y = step(state, x)\n    z = np.array(b(x))\n    z[0] = z[0] * y",
     ],

@@ -52,6 +52,8 @@ def test_elements_that_are_waited_for_one_by_one(body: str) -> None:
         "for i in range(y.shape[0]):\n    print(i, np.mean(np.asarray(y[i])))",
         "most = min(5, len(y))\nreturn [float(y[i]) for i in range(most)]",
         "return jnp.zeros(tuple(int(v) for v in y))",  # a shape has few axes
+        "return [int(v) << 32 for v in jax.random.key_data(x)]",  # a key has two words
+        "return [int(v) << i for i, v in enumerate(jax.random.key_data(x))]",
         "return {n: np.asarray(y[0, i]) for i, n in enumerate(names)}",
         "return {n: np.asarray(y[..., i]) for i, n in enumerate(names)}",  # a large part each time
         "return {n: np.asarray(y[:, i]) for i, n in enumerate(names)}",

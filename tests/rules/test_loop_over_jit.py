@@ -126,8 +126,8 @@ def test_an_error_that_is_caught_in_a_turn_is_caught_by_python(body: str, expect
 
 @pytest.mark.parametrize(
     ("gate", "expected"),
-    [("i in c", []), ("i % 9 == 0", [])],
-    ids=["some", "each ninth"],
+    [("i in c", []), ("i % 9 == 0", []), ("i == a - 1", [2])],
+    ids=["some", "each ninth", "the last"],
 )
 def test_turns_that_write_files_need_the_host(gate: str, expected: list[int]) -> None:
     body = f"for i in range(a):\n    state = step(state)\n    if {gate}:\n        open(b).write(str(state))"

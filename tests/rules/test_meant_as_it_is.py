@@ -186,6 +186,14 @@ def wrapped(positions, basis):
         raise ValueError("left-handed")
     return positions @ jnp.linalg.inv(basis)
 """
+LENGTHS = """
+from jaxtyping import Array, Float
+def vectors(lengths: Float[Array, "3"]):
+    sizes = [float(length) for length in lengths]
+    return jnp.diag(jnp.array(sizes))
+if __name__ == "__main__":
+    print(vectors(jnp.ones(3)))
+"""
 EPOCHS = """
 def epochs(key, n, buffer):
     order, batches = jnp.arange(n), []
@@ -194,6 +202,15 @@ def epochs(key, n, buffer):
         order = jax.random.permutation(now, order, independent=True)
         batches.append(batch[order])
     return batches
+"""
+PAINTED = """
+def painted(layer, rectangles, rows, columns):
+    for corner, other, value in rectangles:
+        top, bottom = rows.index(corner[0]), rows.index(other[0])
+        left = columns.index(corner[1])
+        right = columns.index(other[1])
+        layer = layer.at[top:bottom, left:right].set(value)
+    return layer
 """
 STRIPES = """
 def without_stripes(sinogram):
@@ -228,7 +245,9 @@ CASES = {
     "behind a raise": ("default-searchsorted", BEHIND, ("    raise NotImplementedError()", "    assert self.values")),
     "three by three, as is said": ("inverse-then-matmul", CELLS, ('other: Float[Array, "3 3"]', "other: Array")),
     "of what a test has read": ("inverse-then-matmul", HANDED, ("float(jnp.linalg.det(basis)) < 0", "basis.ndim < 2")),
+    "three lengths": ("iterating-device-array", LENGTHS, ('Float[Array, "3"]', 'Float[Array, "n"]')),
     "an order that is shuffled again": ("independent-permutation", EPOCHS, ("order, ind", "order, axis=1, ind")),
+    "rectangles over one another": ("chained-at-set", PAINTED, ("[top:bottom, left:right]", "[top, left]")),
     "as many as there are stripes": ("boundary-writes", STRIPES, ("where(mask > 0.0)", "where(mask > 0.0, mask, 0.0)")),
     "the first that is visited": ("one-hot-by-at-set", VISITED, ("visited)", "left) * visited")),
 }  # fmt: skip

@@ -182,6 +182,15 @@ class Evolution:
         jax.debug.print("{} - return {}", gen, scores.mean())
         return scores * 2
 """
+LABELS = """
+def environment(key, probabilities):
+    # Generate training data.
+    def label(p, key):
+        return jax.random.choice(key, 10, p=p)
+
+    return jax.jit(jax.vmap(label))(probabilities, jax.random.split(key, 100))
+"""
+
 SEEDED = """
 def sampled(x, p, seed=0):
     key, _ = jax.random.split(jax.random.PRNGKey(seed))
@@ -205,6 +214,7 @@ CASES = {
     "what is timed by who calls it": ("jit-per-call", TIMED, ("time.time()", "0.0")),
     "a file in each turn": ("eager-control-flow", SAVED, ("jnp.save(", "keep(")),
     "how far it is": ("callback-in-traced-code", TOLD, ("}\", gen,", "}\", metrics[0],")),
+    "labels to train on": ("choice-with-probabilities", LABELS, ("Generate training data", "Draw a label")),
     "a draw by a seed": ("choice-with-probabilities", SEEDED, ("jax.random.PRNGKey(seed)", "seed")),
     "what tests use": ("inverse-then-matmul", OF_TESTS, ("to use for unit tests", "to use for testing hypotheses")),
 }  # fmt: skip

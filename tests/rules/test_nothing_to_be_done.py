@@ -136,6 +136,21 @@ def path(parent, start):
 
 found = jax.jit(jax.vmap(path, (None, 0)))
 """
+LEVELS = """
+def find(tree, target):
+    def turn(carry):
+        i, target = carry
+        left = target < tree[2 * i]
+        return jnp.where(left, 2 * i, 2 * i + 1), jnp.where(left, target, target - tree[2 * i])
+
+    def goes_on(carry):
+        i, target = carry
+        return i < 1024
+
+    return jax.lax.while_loop(goes_on, turn, (1, target))
+
+found = jax.jit(jax.vmap(find, (None, 0)))
+"""
 SORTED = """
 @jax.jit
 def nearest(d):
@@ -254,6 +269,19 @@ def train(x, keep):
 
     return jax.lax.scan(update, x, jnp.arange(8))
 """
+FILED = """
+@jax.jit
+def update(x):
+    return x * 2, x.sum(axis=0)
+
+def fit(x, path):
+    for i in range(1000):
+        x, rows = update(x)
+        with h5py.File(path, "a") as f:
+            kept = f["rows"]
+            kept.append(np.array(rows))
+    return x
+"""
 MASK = """
 @jax.jit
 def place(m):
@@ -279,6 +307,7 @@ CASES = {
     "another argument holds it": ("update-without-donation", ALIASED, ("old = train_state.params", "old = 1")),
     "a few numbers": ("update-without-donation", FEW, ('{"mass": jnp.asarray(1.0)}', "weights")),
     "what leads to the next": ("while-loop-under-vmap", CHASED, ("parent[here]", "here - parent[here]")),
+    "the levels of a tree": ("while-loop-under-vmap", LEVELS, ("i < 1024", "tree[i] < target")),
     "other places of the order": ("sort-for-max", SORTED, ("jnp.argsort(d)[1]", "jnp.sum(d)")),
     "a reason": ("lax-map-for-vmap", REASON, ("# vmap cannot be used here", "# of all")),
     "a single element": ("lax-map-for-vmap", SINGLE, ("(1, 8, -1)", "(8, 8, -1)")),
@@ -289,6 +318,7 @@ CASES = {
     "at the end": ("callback-in-traced-code", ENDED, ("on_train_end", "on_step_end")),
     "how far it is": ("callback-in-loop-body", PROGRESS, ("logger.info", "logger.keep")),
     "numbers of many steps": ("callback-in-loop-body", SUMMARY, ("x, seen = rollout(x)", "seen = x")),
+    "a file": ("host-sync-in-step-loop", FILED, ("h5py.File", "locked")),
     "a quarter in each turn": ("loop-over-jit", QUARTERS, (".reshape(n // 4, 4, 8)", "")),
     "rows of its own": ("loop-over-jit", ROWS, ('far(data["x"][i])', 'far(data["y"])')),
     "a key of a dict": ("varying-static-argument", KEYS, ("targets[place]", "place")),
@@ -360,6 +390,34 @@ def test_an_array_of_numpy_has_no_at(made: str, times: int) -> None:
 @pytest.mark.parametrize(("made", "times"), [("np.zeros((9, 2))", 0), ("jnp.zeros((9, 2))", 1)])
 def test_neither_in_its_columns(made: str, times: int) -> None:
     code = f"{HEAD}\ndef f(a, b):\n    x = {made}\n    x = x.at[:, 0].set(a)\n    return x.at[:, 1].set(b)\n"
+    assert len(check_text(code.encode(), "m.py", Scope(("columns-by-at-set",)))) == times
+
+
+ONCE = """
+def responses(flow, p, a, b):
+    {comment}
+    def helm(p):
+        p = p.at[..., 0].set(a).at[..., -1].set(b)
+        return flow.solve(p)
+    return helm(p)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "times"),
+    [
+        ("# mode-outer layout, transposed at the end (run once; see derive)", 0),
+        ("# This is called only once.", 0),
+        ("# run once per step", 1),
+        ("# runs once each iteration", 1),
+        ("# Python's loop runs once, during tracing", 1),
+        ('"""What it does."""\n    # kept small: it is called once.\n    q = p', 0),
+        ("q = p\n    # the encoder is run once.\n", 1),
+        ("# one solve", 1),
+    ],
+)
+def test_a_comment_says_that_a_function_runs_once(comment: str, times: int) -> None:
+    code = HEAD + ONCE.format(comment=comment)
     assert len(check_text(code.encode(), "m.py", Scope(("columns-by-at-set",)))) == times
 
 

@@ -39,6 +39,12 @@ def best(keys):
     i = jnp.argmin(results.loss)
     return results.x[i], results.loss[i]
 """
+MESH = """
+@jax.jit
+def density(cov, x):
+    x = x.reshape({shape})
+    return jnp.sum(jnp.linalg.inv(cov) @ x * x, axis=0)
+"""
 GATHERED = """
 def evaluate(state, eval_step, batches, steps):
     seen = []
@@ -164,6 +170,8 @@ def main(training_state, run_episode, keys):
         ("default-searchsorted", SEARCH, {"what": "2"}, {"what": "i"}),
         ("argmax-then-pick", RUNS, {"run": "fitted"}, {"run": "costs"}),
         ("argmax-then-pick", RUNS, {"run": "lambda key: fitted(key)"}, {"run": "lambda key: costs(key)"}),
+        ("inverse-then-matmul", MESH, {"shape": "*x.shape[:-2], -1"}, {"shape": "8, 1"}),
+        ("inverse-then-matmul", MESH, {"shape": "2, -1"}, {"shape": "-1, 1"}),
         ("jit-per-call", GATHERED, {"batch": "batch = next(batches)"}, {"batch": "batch = step"}),
         ("loop-over-jit", HUNDRED, {"turns": "100", "then": "pass"}, {"turns": "1000", "then": "pass"}),
         (

@@ -86,6 +86,20 @@ def test_starts_that_a_caller_may_hand_are_no_option() -> None:
     assert len(found(code)) == 1
 
 
+@pytest.mark.parametrize(
+    ("chosen", "count"),
+    [
+        ("jax.tree.map(lambda a, b: jnp.where(done, a, b), upcoming, level)", 0),
+        ("jax.lax.select(done, upcoming, level)", 0),
+        ("level", 1),
+    ],
+)
+def test_what_each_element_is_handed_for_its_next_episode_gives_no_start_to_another(chosen: str, count: int) -> None:
+    code = CODE.replace("action):", "action, level, upcoming):").replace("reset(key)", "reset(key, upcoming)")
+    code = code.replace("return jnp.where(done, start, new)", f"return jnp.where(done, start, new), {chosen}")
+    assert len(found(code)) == count
+
+
 ALIKE = "\nclass Alike:\n    def reset(self, key):\n        return self.first\n"
 DRAWN = "\nclass Drawn:\n    def reset(self, key):\n        return jax.random.uniform(key)\n"
 HANDED_ON = "\nclass Around:\n    def reset(self, key):\n        return self.env.reset(key)\n"

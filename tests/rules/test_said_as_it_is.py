@@ -22,6 +22,28 @@ def advice(rule: str, code: str) -> str:
     return found.suggestion.text
 
 
+WALKED = """
+def down(carry):
+    tree, slots, at = carry
+    return tree, slots - 1 + (tree[at, 1] > 0), at - 1
+
+@jax.jit
+def ends(tree, other, i, k):
+    _, _, one = jax.lax.while_loop(lambda c: c[1] > 0, down, (tree, 1, i))
+    _, _, two = jax.lax.while_loop(lambda c: c[1] > 0, down, (other, 1, k))
+    return one, two
+"""
+
+
+def test_a_body_that_two_loops_run_is_found_once() -> None:
+    (found,) = findings("scalar-loop", WALKED)
+    assert found.location.line == HEAD.count("\n") + 2
+    assert found.suggestion is not None
+    assert "cumsum" in found.suggestion.text
+    aside = WALKED.replace("_, _, one = jax.lax.while_loop(lambda c: c[1] > 0, down, (tree, 1, i))", "one = i")
+    assert [each.location.line for each in findings("scalar-loop", aside)] == [found.location.line]
+
+
 SERIES = """
 @jax.jit
 def polynomials(x, last):

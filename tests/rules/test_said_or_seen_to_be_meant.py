@@ -34,6 +34,19 @@ def magnified(cond, x):
     far = lambda y: lax.scan(lambda c, z: (c + z * z, c), 0.0, y)[0]
     return lax.map(lambda a: lax.cond(a[0], lambda _: a[1].sum(), BRANCH, a[1]), (cond, x))
 """
+WINDOWS = """
+@jax.jit
+def tiled(kvec, x, table):
+    def phase(t):
+        b, k, m = t[0], t[1], t[2]
+        # A gather would materialise the whole axis for each tile, what the tiling is there to avoid.
+        kv = lax.dynamic_slice(kvec, (b, k), (1, 8))
+        return kv.sum() + lax.dynamic_slice(x, (m, k), (4, 8)).sum()
+    def again(t):
+        b, k = t[0], t[1]
+        return lax.dynamic_slice(kvec, (b, k), (1, 8)).sum()
+    return jax.vmap(phase)(table), jax.vmap(again)(table)
+"""
 HALVES = """
 @jax.jit
 def found(codes, at):
@@ -71,6 +84,20 @@ def depths(left, right, roots):
 PUSHED = f"""{STACK.replace("stack.at[top + 1].set(left[node]), top + 1", "pushed(stack, top + 1, left[node])")}
 def pushed(rows, at, node):
     return rows.at[at].set(node), at
+"""
+WARMED = """
+def opened(ones, groups):
+    for axes in groups:
+        warm = jax.jit(lambda x: lax.psum(x, axes))
+        USE
+"""
+MERGED = """
+def merged(trees):
+    return [merge(tree) for tree in trees]
+
+def merge(tree):
+    layout = jax.tree.map(lambda x: x.sharding, OF)
+    return jax.jit(lambda t: jax.tree.map(jnp.sum, t), out_shardings=layout)(tree)
 """
 STOPS = """
 @jax.jit
@@ -135,6 +162,11 @@ def DRAWS(image, places):
 
 drawn = jax.jit(jax.vmap(DRAWS))
 """
+LITERAL = """
+def table(n):
+    ROWS
+    return {f"omega{i}": float(x) for i, x in enumerate(rows)}
+"""
 
 
 def found(code: str, rule: str) -> list[int]:
@@ -163,6 +195,11 @@ def found(code: str, rule: str) -> list[int]:
         (STACK, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
         (PUSHED, "while-loop-under-vmap", "TAKEN", "stack[top]", 0),
         (PUSHED, "while-loop-under-vmap", "TAKEN", "left[top]", 1),
+        (WARMED, "jit-per-call", "USE", "warm(ones).block_until_ready()", 0),
+        (WARMED, "jit-per-call", "USE", "jax.block_until_ready(warm(ones))", 0),
+        (WARMED, "jit-per-call", "USE", "print(warm(ones))", 1),
+        (MERGED, "jit-per-call", "OF", "tree", 0),
+        (MERGED, "jit-per-call", "OF", "LAYOUTS", 1),
         (STOPS, "host-sync-in-step-loop", "TABLE", "losses", 0),
         (STOPS, "host-sync-in-step-loop", "TABLE", "others", 1),
         (GYM, "loop-over-jit", "STEP", "obs, reward, done, info = env.step(action)", 0),
@@ -174,6 +211,9 @@ def found(code: str, rule: str) -> list[int]:
         (WEIGHED, "cond-for-where", "SAID", "Where it is NaN.", 1),
         (WEIGHED, "cond-for-where", "SAID", "Do not use this where it is NaN.", 1),
         (WEIGHED, "cond-for-where", "SAID", "From the fourth step on.", 1),
+        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))", 0),
+        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.log(jnp.arange(n))", 1),
+        (LITERAL, "iterating-device-array", "ROWS", "rows = jnp.concatenate([jnp.ones(n), jnp.ones(n)])", 1),
     ],
 )
 def test_it_is_told_where_nothing_says_so(code: str, rule: str, old: str, new: str, count: int) -> None:
@@ -193,3 +233,10 @@ def test_a_loop_that_writes_is_no_search(written: str, advised: str) -> None:
     (one,) = check_text(code.encode(), "module.py", Scope(("while-loop-under-vmap",)))
     assert one.suggestion is not None
     assert one.suggestion.text.startswith(advised)
+
+
+def test_a_comment_above_a_window_is_about_those_that_begin_there() -> None:
+    plain = WINDOWS.replace("A gather would materialise", "The numbers of").replace("avoid", "have")
+    lines = found(plain, "vmapped-dynamic-slice")
+    assert len(lines) == 3
+    assert found(WINDOWS, "vmapped-dynamic-slice") == lines[1:2]

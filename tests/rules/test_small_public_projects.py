@@ -133,6 +133,26 @@ def test_jax_has_no_sparse_factorization(matrix: str, solved: str, count: int) -
     assert len(found("callback-in-traced-code", SOLVED.format(matrix=matrix, solved=solved))) == count
 
 
+SUMMED = """
+@jax.jit
+def potential(g, k, r, {flag}):
+    if forloop:
+        def body(i, total):
+            return total + g[i] * jnp.cos(k[i] * r)
+        total = jax.lax.fori_loop(0, g.shape[0], body, 0.0)
+    else:
+        {otherwise}
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "count"), [("total = (g * jnp.cos(k * r)).sum()", 0), ("raise ValueError('not yet')", 1)]
+)
+def test_who_wrote_the_array_form_beside_a_loop_knows_it(otherwise: str, count: int) -> None:
+    assert len(found("scalar-loop", SUMMED.format(flag="forloop=True", otherwise=otherwise))) == count
+
+
 MINIMIZED = """
 def {name}({handed}, x0, steps):
     gradient = jax.grad({objective})
@@ -258,6 +278,21 @@ def token(values, pattern):
 @pytest.mark.parametrize(("taken", "count"), [("_factorize", 0), ("packed", 1)])
 def test_a_factorization_takes_longer_than_what_fills_the_matrix(taken: str, count: int) -> None:
     assert len(found("chained-at-set", FACTORED.format(taken=taken))) == count
+
+
+FIELD = """
+def field(power, {handed}):
+    key = {key}
+    noise = jax.random.normal(key, power.shape)
+    return jnp.fft.ifftn(jnp.fft.fftn(noise) * power).real
+"""
+
+
+@pytest.mark.parametrize(
+    ("handed", "key", "count"), [("seed", "jax.random.PRNGKey(seed)", 0), ("rng", "jax.random.split(rng)[0]", 1)]
+)
+def test_a_field_of_a_seed_is_made_once(handed: str, key: str, count: int) -> None:
+    assert len(found("complex-fft-of-real", FIELD.format(handed=handed, key=key))) == count
 
 
 CHOSEN = """

@@ -361,6 +361,21 @@ def sample(points, {name}, moves):
     assert [len(findings(code.format(name=name))) for name in ("weights", "log_weights")] == [1, 0]
 
 
+def test_beside_a_rollout_that_is_cut_into_minibatches_the_state_is_little() -> None:
+    code = """
+@jax.jit
+def epoch(state, env, minibatch_size):
+    seen = {play}(state, env)
+    return _step(state, minibatches(seen, minibatch_size))
+
+def train(state, env, minibatch_size):
+    for _ in range(1000):
+        state = epoch(state, env, minibatch_size)
+    return state
+"""
+    assert [len(findings(code.format(play=play))) for play in ("observe", "exec_rollout")] == [1, 0]
+
+
 PUT_BACK = """
 def train(state, batches):
     step = jax.jit(_step)
@@ -431,6 +446,31 @@ AGENT = """
     def run(agent, state, batches):
         MADE
 """
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "count"),
+    [
+        ("state = state.replace(n=jax.lax.pmean(state.n, 'i'))", "", 0),
+        ("state = state.replace(n=jax.numpy.mean(state.n))", "", 1),
+        ("state = state.replace(n=jax.lax.pmean(state.n, 'i'))", "both = jax.vmap(score, axis_name='i')", 1),
+    ],
+)
+def test_a_step_along_an_axis_that_a_caller_names_is_part_of_its_program(line: str, more: str, count: int) -> None:
+    code = f"""
+    @jax.jit
+    def step(state, batch):
+        grads = jax.grad(lambda params: (params @ batch).sum())(state.params)
+        {line}
+        return state.apply_gradients(grads=grads)
+
+    def train(state, batches):
+        for batch in batches:
+            state = step(state, batch)
+        {more}
+        return state
+    """
+    assert len(findings(code)) == count
 
 
 RUNNERS = {

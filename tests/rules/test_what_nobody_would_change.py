@@ -208,6 +208,11 @@ def potential(r, phi, m):
     other = lambda r, phi: r / (1 - m**2) * jnp.cos(m * phi)
     return jax.lax.cond(m == 1, first, other, r, phi)
 """
+KINDS_OF_SET = """
+def center(kind, quantiles):
+    conditions = [kind == "low", kind == "high"]
+    return jnp.select(conditions, quantiles)
+"""
 CONDITIONS = """
 def policy(x, observation, logits):
     return jnp.select(observation, logits)
@@ -217,6 +222,17 @@ def rotated(x, cos, sin):
     x1, x2 = jnp.split(x.reshape(*x.shape[:-1], -1, 2), 2, axis=-1)
     turned = jnp.concatenate([-x2, x1], axis=-1)
     return x * cos + turned.reshape(x.shape) * sin
+"""
+LOSSES = """
+@jax.jit
+def evaluated(params, data):
+    losses = jnp.zeros(64)
+    for i in range(0, 64, 8):
+        losses = losses.at[i : i + 8].set(loss(params, data[i : i + 8]))
+    return losses
+
+def loss(params, batch):
+    return jnp.mean((batch @ params) ** 2, axis=-1)
 """
 RETURNS = """
 def returns(rewards, ends):
@@ -359,8 +375,10 @@ CASES = {
     "a constant by its name": ("iterating-device-array", LEVELS, ("in LEVELS", "in levels")),
     "what a constructor builds": ("iterating-device-array", BUILT, ("__init__", "play")),
     "a division that is guarded": ("cond-for-where", GUARD, ("(1 - m**2)", "2")),
+    "texts that are compared": ("select-or-piecewise", KINDS_OF_SET, ('kind == "low"', "kind == 1")),
     "conditions of the caller": ("select-or-piecewise", CONDITIONS, ("select(observation", "select([x > 0]")),
     "pairs, not halves": ("rope-by-copies", PAIRS, (".reshape(*x.shape[:-1], -1, 2)", "")),
+    "a loss for each batch": ("blocks-by-at-set", LOSSES, ("jnp.zeros(64)", "jnp.zeros((64, 8))")),
     "returns of a data set": ("scan-without-unroll", RETURNS, ("np.argwhere(ended)", "ended")),
     "positions that are drawn once": ("choice-with-probabilities", POSITIONS, ("self.chosen", "chosen")),
     "lists by what is in arrays": ("chained-at-set", CLUSTERS, ("clusters[label].append(i)", "clusters[i].append(i)")),
@@ -450,7 +468,9 @@ def test_an_order_that_is_cut_into_batches_is_of_all(taken: str, count: int) -> 
         ("return jnp.linalg.inv(box) @ y", 0),
         ("return y @ jnp.linalg.inv(x.cell)", 0),
         ("return jnp.linalg.inv(x[y, :3, :3]) @ y", 0),
+        ("return jnp.linalg.inv(x) @ jnp.stack([y, y, jnp.ones_like(y)])", 0),
         ("return jnp.linalg.inv(x[y, :9, :9]) @ y", 1),
+        ("return jnp.linalg.inv(x) @ jnp.stack([y, y, y, y])", 1),
         ("return jnp.linalg.inv(x.covariance) @ y", 1),
     ],
 )

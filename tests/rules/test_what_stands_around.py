@@ -106,6 +106,69 @@ def sensitivities(model, cache, token, n_layers):
         "n_layers",
         "n_steps",
     ),
+    "numpy's array is where the next step starts": Case(
+        "host-sync-in-step-loop",
+        """
+spectrum = jax.jit(lambda x: jnp.fft.fft(jnp.fft.ifft(x).real))
+
+def phases(magnitude, n):
+    angles = np.ones(magnitude.shape, np.complex64)
+    for i in range(n):
+        rebuilt = spectrum(magnitude * angles)
+        angles[:] = np.asarray(rebuilt)
+    return angles
+""",
+        "angles[:] = np.asarray(rebuilt)",
+        "kept[i] = np.asarray(rebuilt)",
+    ),
+    "a loss evaluated by hand in every turn": Case(
+        "host-sync-in-step-loop",
+        """
+def fit(params, train, held_out, n):
+    def loss_of(params, batch):
+        return jnp.mean(jax.vmap(lambda x: jnp.tanh(x @ params))(batch) ** 2)
+
+    @jax.jit
+    def step(params, batch):
+        loss, slope = jax.value_and_grad(loss_of)(params, batch)
+        return params - 0.1 * slope, loss
+
+    history = []
+    for _ in range(n):
+        params, loss = step(params, train)
+        other = loss_of(params, held_out)
+        history.append((float(loss), other))
+    return params, history
+""",
+        "    def loss_of",
+        "    @jax.jit\n    def loss_of",
+    ),
+    "a sweep of what comes with the call": Case(
+        "host-sync-in-step-loop",
+        """
+def scanned(misfit, base, values):
+    f = jax.jit(misfit)
+    out = []
+    for v in values:
+        out.append((float(v), float(f({**base, "v": jnp.asarray(v)}))))
+    return out
+""",
+        "def scanned(misfit, base",
+        'def misfit(x):\n    return jnp.sum(x["v"])\n\ndef scanned(base',
+    ),
+    "the gradient of whatever comes with the call": Case(
+        "loop-over-jit",
+        """
+def fitted(loss, params, n=1000):
+    gradient = jax.jit(jax.value_and_grad(loss))
+    for _ in range(n):
+        value, slope = gradient(params)
+        params = params - 0.1 * slope
+    return params
+""",
+        "def fitted(loss, params",
+        "def loss(x):\n    return jnp.sum(x * x)\n\ndef fitted(params",
+    ),
     "a verdict on the host": Case(
         "loop-over-jit",
         """
@@ -152,6 +215,23 @@ def position(counts, weights):
 """,
         "return counts",
         "return code",
+    ),
+    "what is called makes numbers of Python": Case(
+        "rows-one-by-one",
+        """
+def spline(grid, values, x):
+    return jnp.interp(x, grid, jnp.cumsum(values))
+
+def interpolated(data, grids, points):
+    if len(grids) == 1:
+        return spline(grids[0], data, jnp.array(points[0]))
+    found = []
+    for i in range(data.shape[0]):
+        found.append(interpolated(data[i], grids[1:], points[1:]))
+    return float(spline(grids[0], jnp.array(found), jnp.array(points[0])))
+""",
+        "float(spline(grids[0], jnp.array(found), jnp.array(points[0])))",
+        "spline(grids[0], jnp.array(found), jnp.array(points[0]))",
     ),
 }
 

@@ -50,6 +50,15 @@ def spectrum(c, d, keys):
     c = c.at[i, i].set(d)
     return {read}
 """
+RATES = """
+@jax.jit
+def rates(parts):
+    total = jnp.zeros((8, 8))
+    for i in range(4):
+        total = total.at[i, i].add(parts[i])
+        total = total.at[i, i + 1].add(-parts[i])
+    return {read}
+"""
 GEOMETRY = """
 def static(bonds):
     return jnp.zeros(9).at[:-1].add(bonds).at[1:].add(bonds)
@@ -147,6 +156,11 @@ def test_what_a_loop_of_jax_begins_with_is_nothing_beside_its_steps(read: str, n
 )
 def test_a_diagonal_is_nothing_beside_a_decomposition(read: str, number: int) -> None:
     assert len(targets("write-on-diagonal", SPECTRUM.format(read=read))) == number
+
+
+@pytest.mark.parametrize(("read", "number"), [("jnp.linalg.svd(total)", 0), ("total", 1)])
+def test_so_is_what_a_loop_writes(read: str, number: int) -> None:
+    assert len(targets("chained-at-set", RATES.format(read=read))) == number
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,14 @@ def clipped(xi, a, low, high):
     xi = jnp.where(high, xi.at[1].set(1.0 + xi[0]), xi)
     return xi
 """
+GIVEN = """
+def refined(start, xs, positions, n):
+    last, (blocks, counts) = jax.lax.scan(inspected, start, xs)
+    grid = jnp.full(n, jnp.nan)
+    grid = grid.at[positions].set(blocks.ravel(), mode="drop")
+    final, = (last[3],)
+    return grid.at[counts.sum()].set(final, mode="drop")
+"""
 TRIDIAGONAL = """
 def full(d, e, j):
     return jnp.zeros((8, 8)).at[j, j].set(d).at[j[1:], j[:-1]].set(e)
@@ -79,6 +87,16 @@ def path(y0, ts):
     y0 = {start}
     return odeint(field, y0, ts)
 """
+CACHES = """
+def decoded(h, blocks, caches):
+    def step(carry, t):
+        h, caches = carry
+        for i in range(4):
+            h, cache = blocks[i].decode(h, caches[i], t)
+            caches = caches.at[i].set(cache)
+        return (h, caches), h
+    return jax.lax.scan(step, (h, caches), jnp.arange(64))
+"""
 
 
 def found(rule: str, code: str) -> int:
@@ -98,11 +116,17 @@ def found(rule: str, code: str) -> int:
         pytest.param("chained-at-set", SEEN, "jnp.where(row >= 0, row, H)", "row % H", id="what may be known"),
         pytest.param("chained-at-set", SEEN, "entities[kind].symbol", "1", id="one number, in any order"),
         pytest.param("chained-at-set", SEEN, ".set(", ".add(", id="sums, in any order"),
+        pytest.param("chained-at-set", GIVEN, "jnp.full(n, jnp.nan)", "xs", id="into an array that is there"),
+        pytest.param("chained-at-set", GIVEN, "set(final", "set(xs[0]", id="what no loop gave"),
+        pytest.param("chained-at-set", GIVEN, "jax.lax.scan(inspected, start", "inspected(start", id="of a function"),
         pytest.param("chained-at-set", TRIDIAGONAL, "jnp.linalg.eigh(full(d, e, j))", "full(d, e, j)", id="as it is"),
         pytest.param("chained-at-set", TRIDIAGONAL, "return jnp.zeros", "x = jnp.zeros", id="not what is returned"),
         pytest.param("chained-at-set", TRIDIAGONAL, "jax.scipy.linalg.eigh(", "solve(", id="of anybody"),
         pytest.param("columns-by-at-set", TRACED, "diffrax.diffeqsolve", "diffrax.step", id="no solver"),
         pytest.param("columns-by-at-set", TRACED, "jax.vmap(path,", "jax.vmap(f,", id="of another"),
+        pytest.param("chained-at-set", CACHES, "h, cache =", "_, cache =", id="of which none needs the one before"),
+        pytest.param("chained-at-set", CACHES, "h, caches[i], t", "h, t", id="made of nothing that was there"),
+        pytest.param("chained-at-set", CACHES, "set(cache)", "add(cache)", id="what is added"),
         pytest.param("chosen-at-set", CLIPPED, "1.0 + xi[0]", "1.0 + xi[1]", id="of its own place"),
     ],
 )

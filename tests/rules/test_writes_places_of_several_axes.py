@@ -158,6 +158,20 @@ def test_a_new_array_that_is_all_written_is_one_stack(
     assert (text == expected) == (expected is not None)
 
 
+def test_the_first_rows_of_what_a_loop_goes_on_with_begin_a_list() -> None:
+    code = """
+def polynomials(z, n):
+    rows = jnp.ones((n, 8))
+    rows = rows.at[0].set(jnp.ones_like(z))
+    rows = rows.at[1].set(2 * z)
+    for i in range(2, n):
+        rows = rows.at[i].set(z * rows[i - 1] - rows[i - 2])
+    return rows
+"""
+    (text,) = told(code)
+    assert text.startswith("a list that begins with them")
+
+
 @pytest.mark.parametrize(
     ("state", "count"),
     [("(v, (rows, sizes))", 0), ("State(v=v, rows=rows)", 0), ("_State(v=v, rows=rows)", 0), ("(v, rows.sum())", 1)],
@@ -216,6 +230,18 @@ def test_a_one_at_a_known_place_is_folded() -> None:
     code = "@jax.jit\ndef f(x):\n    return x + jnp.zeros((8, 52)).at[{}, 7].set(True)\n"
     assert told(code.format("3"), "one-hot-by-at-set") == []
     assert len(told(code.format("x[0]"), "one-hot-by-at-set")) == 1
+
+
+@pytest.mark.parametrize("said", ["# preassigned instead of a concatenate", "# a stack of them is slower"])
+def test_what_a_comment_says_is_chosen(said: str) -> None:
+    code = """
+@jax.jit
+def f(x, i, j, a, b):
+    {said}
+    return x.at[i].set(a).at[j].set(b)
+"""
+    assert told(code.format(said=said)) == []
+    assert len(told(code.format(said="# both ends"))) == 1
 
 
 def test_what_goes_to_numpy_at_once_is_the_hosts() -> None:

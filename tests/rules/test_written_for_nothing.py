@@ -55,6 +55,32 @@ CASES = {
         "return 2.0 * start",
         "return solved * start",
     ),
+    "numbers that are picked out again": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def position(t, tables):
+            place = jnp.zeros(3)
+            for i, axis in enumerate(("x", "y", "z")):
+                place = place.at[i].set(jnp.sum(jnp.cos(tables[axis] * t)))
+            return jnp.array([place[0] - place[2], 0.9 * place[1]])
+        """,
+        "place[1]])",
+        "place[1]]), place",
+    ),
+    "numbers that are summed": Case(
+        "chained-at-set",
+        """
+        @jax.jit
+        def time_step(u, width):
+            speed = jnp.zeros((3,))
+            for axis in range(1, 4):
+                speed = speed.at[axis - 1].set(jnp.max(jnp.abs(u[axis]) + u[0]))
+            return 0.4 / jnp.sum(speed / width)
+        """,
+        "jnp.sum(speed / width)",
+        "(speed @ width)",
+    ),
     "places that an argument names, which is None by default": Case(
         "chained-at-set",
         """

@@ -78,3 +78,8 @@ def beside(function: cst.BaseExpression, name: str, source: Source) -> str | Non
     if not isinstance(function, cst.Attribute):
         return None
     return f"{source.code(function.value)}.{name}"
+
+
+def brief(text: str, longest: int, otherwise: str = "...") -> str:
+    """Code as it can stand in a message: `text` itself if it is one line of at most `longest` characters."""
+    return text if len(text) <= longest and "\n" not in text else otherwise

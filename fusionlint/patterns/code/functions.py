@@ -12,7 +12,6 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import inside
 from fusionlint.source.places import Place
-from fusionlint.source.traced import calls_in_use
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import children
 
@@ -52,20 +51,6 @@ def result_of(function: Function, source: Source) -> cst.BaseExpression | None:
 def returns_of(function: cst.FunctionDef, source: Source) -> Iterator[cst.Return]:
     """The `return`s of a def itself, not of functions inside it."""
     return own_parts(function, cst.Return, source)
-
-
-def calls_here(function: cst.FunctionDef, source: Source) -> list[cst.Call]:
-    """The calls of a def by its name, where all that anybody minds the speed of stand in its file; none where others
-    call it, too."""
-    place = source.body_place(function)
-    if any(caller.path != source.path for caller, _ in calls_in_use(source.project, place)):
-        return []
-    return [call for call in source.calls_of((source.project.name_of(place),)) if not source.is_idle(call)]
-
-
-def handed_as(name: cst.Name, source: Source) -> list[cst.Param]:
-    """The parameters by which a function is handed what `name` may hold."""
-    return [above for use in source.writes(name) if isinstance(above := source.parent(use.node), cst.Param)]
 
 
 def own_parts(function: Function, kind: type[Node], source: Source) -> Iterator[Node]:

@@ -39,6 +39,8 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
         return Imported(name)
     line = _LINES[module]
     name = line.split()[-1]
+    if _is_starred(name, module, node, source):
+        return Imported(name)
     where = _place(module, source)
     if where is None or any(name in bound for bound in source.facts.bindings.values()):
         return None
@@ -49,7 +51,7 @@ def imported(module: str, node: cst.CSTNode, source: Source) -> Imported | None:
 def numpy_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
     """The same of jax.numpy, which a file that imports jax has as well."""
     jax = source.alias_at(node, "jax")
-    is_named = source.alias_at(node, "jax.numpy") is not None
+    is_named = source.alias_at(node, "jax.numpy") is not None or _is_starred("jnp", "jax.numpy", node, source)
     return Imported(f"{jax}.numpy") if jax is not None and not is_named else imported("jax.numpy", node, source)
 
 
@@ -58,6 +60,12 @@ def vmap_of_jax(node: cst.CSTNode, source: Source) -> Imported | None:
     name = source.alias_at(node, "jax.vmap") if source.alias_at(node, "jax") is None else None
     jax = imported("jax", node, source) if name is None else None
     return Imported(name) if name is not None else Imported(f"{jax.name}.vmap", jax.edits) if jax is not None else None
+
+
+def _is_starred(name: str, module: str, node: cst.CSTNode, source: Source) -> bool:
+    """Whether a module of the project gives the file that name, by `from settings import *`."""
+    place = source.place(node)
+    return source.facts.lookup(place.scope, name) is None and source.project.qualified_name(place, name) == module
 
 
 def _place(module: str, source: Source) -> Location | None:

@@ -230,7 +230,11 @@ def _from_elsewhere(write: Write) -> set[str]:
 
 
 def _hands_on(call: cst.Call, source: Source) -> bool:
-    return bool(_ARITHMETIC.match(source.qualified_name(call.func) or ""))
+    return bool(_ARITHMETIC.match(source.qualified_name(call.func) or "")) or _is_method_of_array(call)
+
+
+def _is_method_of_array(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("astype", "mean", "sum", "item", "items")
 
 
 def _keeps(call: cst.Call, source: Source) -> bool:

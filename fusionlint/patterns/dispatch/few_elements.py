@@ -11,23 +11,25 @@ from typing import TypeAlias
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import constant, elements, names_read
+from fusionlint.patterns.code.at import TO_JAX_ARRAY, constant, elements, is_literal, names_read
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.dispatch.host import MOST_OF_FEW, is_short
 from fusionlint.patterns.dispatch.jit import is_jitted
 from fusionlint.patterns.loops.carry import calls
-from fusionlint.patterns.loops.collected import is_few
+from fusionlint.patterns.loops.collected import FEW, is_few
 from fusionlint.patterns.loops.pictures import is_plot
 from fusionlint.patterns.runs.alternatives import is_way_asked_for
 from fusionlint.patterns.runs.gated import is_known_early
 from fusionlint.patterns.runs.made_once import is_for_constructors, is_made_once, is_of_a_factory
 from fusionlint.patterns.runs.options import as_given
+from fusionlint.patterns.values.annotations import axes_said
 from fusionlint.patterns.values.handed_settings import is_constant
 from fusionlint.source.facts import CONSTRUCTORS, last_name
 from fusionlint.source.hosts import MAIN
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
+_NUMPY = "jax.numpy."
 # What is gone through is seldom made further away than this.
 _NEAR = 6
 # What a loop goes over another by, an element at a time.
@@ -47,7 +49,9 @@ def are_few_or_once(loop: Loop, iterated: cst.BaseExpression, source: Source) ->
     """Whether `loop` has few turns, over what `iterated` is, or runs once, or where somebody asks to be told."""
     return (
         is_few(iterated, source)
+        or _is_said_to_be_short(iterated, source)
         or _is_a_short_part(iterated, source)
+        or _is_a_key(iterated, source)
         or _are_named(iterated, source)
         or _is_a_shape(loop, source)
         or _is_written_out(iterated, source)
@@ -57,6 +61,12 @@ def are_few_or_once(loop: Loop, iterated: cst.BaseExpression, source: Source) ->
         or is_way_asked_for(loop, _TOLD, source)
         or is_known_early(loop, source)
     )
+
+
+def _is_said_to_be_short(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether jaxtyping says that few are gone through, `lengths: Float[Array, "3"]`."""
+    axes = axes_said(iterated, source) if isinstance(iterated, cst.Name) else None
+    return bool(axes and axes[0].isdigit() and int(axes[0]) <= FEW)
 
 
 def _is_a_short_part(iterated: cst.BaseExpression, source: Source, depth: int = _NEAR) -> bool:
@@ -141,6 +151,14 @@ def _are_named(iterated: cst.BaseExpression, source: Source) -> bool:
     return any(_WORDS.match(source.code(each)) for each in said)
 
 
+def _is_a_key(iterated: cst.BaseExpression, source: Source) -> bool:
+    """Whether the loop goes over the two words of a key."""
+    match iterated:
+        case cst.Call(args=[cst.Arg(value=inner), *_]) if source.calls(iterated, "enumerate", "zip"):
+            return _is_a_key(inner, source)
+    return source.calls(iterated, "jax.random.key_data")
+
+
 def _is_a_shape(loop: Loop, source: Source) -> bool:
     """Whether whole numbers of an array become a tuple, `tuple(int(n) for n in sizes)`: a shape, or a place in one."""
     if not isinstance(loop, cst.ListComp | cst.GeneratorExp) or not source.calls(loop.elt, "int"):
@@ -150,7 +168,8 @@ def _is_a_shape(loop: Loop, source: Source) -> bool:
 
 
 def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
-    """Whether the loop goes over a constant, `LEVELS`, a list that stands in the program, `zip(names, flags)`."""
+    """Whether the loop goes over a constant, `LEVELS`, a list that stands in the program, `zip(names, flags)`, or
+    an array of numbers that do."""
     match iterated:
         case cst.List() | cst.Tuple():
             return True
@@ -160,6 +179,16 @@ def _is_written_out(iterated: cst.BaseExpression, source: Source) -> bool:
             return True
         case cst.Call(args=args) if source.calls(iterated, "zip", "enumerate"):
             return any(_is_written_out(arg.value, source) for arg in args)
+    return _is_of_numbers(source.meant(iterated), source)
+
+
+def _is_of_numbers(made: cst.CSTNode, source: Source) -> bool:
+    """Whether an array is made of numbers that stand in the program: `jnp.log(jnp.array([0.2, 0.1]))`."""
+    match made:
+        case cst.Call(args=[cst.Arg(value=whole), *_]) if source.calls(made, *TO_JAX_ARRAY):
+            return isinstance(whole, cst.List | cst.Tuple) and all(is_literal(e.value) for e in whole.elements)
+        case cst.Call(args=[cst.Arg(value=whole)]) if (source.qualified_name(made.func) or "").startswith(_NUMPY):
+            return _is_of_numbers(whole, source)
     return False
 
 

@@ -130,13 +130,29 @@ def _computes(call: cst.Call, carry: Carry, source: Source) -> bool:
     if name is None:
         match call.func:
             case cst.Attribute(value=owner):
-                return isinstance(owner, cst.Call | cst.Subscript) or carry.varies(owner)
+                if _is_handed_out(owner, source):
+                    return False
+                return isinstance(owner, cst.Call | cst.Subscript) or carry.varies(owner) or _is_array(owner, source)
         return False
     if ":" in name:
         place = source.project.find(name)
         is_host = place is not None and source.contexts.get(place) == "host"
         return not is_host and not _PACING.search(name.rpartition(":")[2])
     return name in _BUILTIN or name.startswith(_JAX_RANDOM) or bool(_DEVICE.match(name))
+
+
+def _is_handed_out(owner: cst.BaseExpression, source: Source) -> bool:
+    """Whether this is what a function of a module that is not jax's makes of nothing, `communicator.get()`: an object
+    of the host, whose methods are its own, `communicator.get().all_reduce(x)`."""
+    if not isinstance(owner, cst.Call) or owner.args:
+        return False
+    name = source.qualified_name(owner.func)
+    return name is not None and not name.startswith("jax.")
+
+
+def _is_array(owner: cst.BaseExpression, source: Source) -> bool:
+    value = source.value(owner) if isinstance(owner, cst.Name) else None
+    return isinstance(value, cst.Call) and (source.qualified_name(value.func) or "").startswith("jax.")
 
 
 def benign(call: cst.Call, carry: Carry, source: Source) -> bool:

@@ -23,7 +23,6 @@ from fusionlint.source.walk import dotted
 
 # jax donates no buffer twice.
 TWICE = "an array that the first state holds twice has to be copied before"
-_OF_NONE = f"the old are gone after a call; {TWICE}"
 # And hands each donated buffer to the first result of its shape.
 _IN_ORDER = (
     "; return what is donated first, in the order of the arguments: jax hands a donated array to the first result of "
@@ -87,10 +86,16 @@ def copy_before(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: So
     )
 
 
-def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], copied: str, source: Source) -> bool:
-    """Whether nothing has to be copied of what the calls are `given`, as far as can be seen, by what `copy_before` says
-    of them."""
-    return copied == _OF_NONE and not any(is_read_elsewhere(a, call, source) for call, a in given)
+def is_free(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> bool:
+    """Whether nothing has to be copied of what the calls are `given`, as far as can be seen."""
+    return (
+        not any(is_of_a_caller(a, call, source) or held_twice(a, call, source) for call, a in given)
+        and not any(is_read_elsewhere(a, call, source) or first_read_again(a, call, source) for call, a in given)
+        and not any(first_part_read(a, call, source) or holds_parameters(a, call, source) for call, a in given)
+        and held_by_two(given, source) is None
+        and not _again(given, source)
+        and not _made_with_one_twice(source)
+    )
 
 
 def in_order(calls: Iterable[cst.Call], names: Names, source: Source) -> str:
@@ -126,7 +131,7 @@ def _copied(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source
             f"the old are gone after a call; the first state holds `{again}`, which is read again: made of "
             f"jax.tree.map(jnp.copy, {again})"
         )
-    return _OF_NONE
+    return f"the old are gone after a call; {TWICE}"
 
 
 def _again(given: Sequence[tuple[cst.Call, cst.BaseExpression]], source: Source) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from fusionlint.source.syntax import brief
+from fusionlint.patterns.code.calls import brief
 from fusionlint.source.tree import Source
 
 FILTER_JIT = "equinox.filter_jit"

@@ -30,10 +30,13 @@ _STATE = regex(r"(^|[._])(state(_\w+)?|model|theta|variables)$", re.I)
 _PART = regex(r"(^|[._])(actor|critic|policy|agent|network)$", re.I)
 _MODEL = regex(r"(^|[._])(params?|weights|theta|model)$", re.I)
 _AVERAGE = regex(r"(^|[._])(ema|avg|averaged?|polyak)(_|$)", re.I)
+# What plays an environment for many steps, and what cuts that up to learn from.
+_ROLLOUT = regex(r"(^|[._])(rollouts?|collect_\w+|\w*_rollouts?|\w*_trajector(y|ies))$", re.I)
 # The same by each of many policies, and what makes as many of one.
 _EPISODES = regex(r"(^|[._:])(\w*_)?(rollouts?|episodes?|trajector(y|ies))$", re.I)
 _COPIES = regex(r"^jax\.numpy\.(repeat|tile)$")
 _PERTURBS = regex(r"(^|[._:])_?(add_noise|perturb|mutate)(_\w+)?$", re.I)
+_MINIBATCHES = regex(r"mini_?batch", re.I)
 # An iteration of EM goes over all data; its parameters are a few matrices.
 _OF_EM = regex(r"(^|[._])em(_|$)", re.I)
 
@@ -82,3 +85,11 @@ def is_of_a_population(compiled: cst.Call | cst.Name, source: Source) -> bool:
     """Whether `compiled` makes many of what it is handed, perturbs them, and plays episodes with each, as evolution
     strategies do: beside those the one that it goes on with is nothing."""
     return all(asks(compiled, each, source) for each in (_COPIES, _PERTURBS, _EPISODES))
+
+
+def is_beside_rollouts(compiled: cst.Call | cst.Name, handed: Iterable[str], source: Source) -> bool:
+    """Whether `compiled` plays an environment and cuts what it saw into minibatches, `update(minibatch_size)`, among
+    what it is `handed` or calls: those steps are far more memory, while it runs, than what is trained on them."""
+    if not asks(compiled, _ROLLOUT, source):
+        return False
+    return any(map(_MINIBATCHES.search, handed)) or asks(compiled, _MINIBATCHES, source)

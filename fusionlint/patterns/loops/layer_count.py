@@ -13,7 +13,7 @@ from fusionlint.patterns.runs.all_calls import calls_of_name
 from fusionlint.patterns.runs.options import default_given, default_of
 from fusionlint.source.facts import Call
 from fusionlint.source.shapes import FEW
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, fields_of
 
@@ -127,12 +127,14 @@ def _given(field: str, place: int, owner: cst.ClassDef, source: Source, depth: i
     """The most that a call of the class gives for a field, its argument of that name or at that place, where all of
     them are seen to: `Model(depth=3)`, or `Model(depth=config.depth)` of a configuration that says `depth: int = 3`;
     in another file the latter alone, and few."""
+    project = source.project
+    name = project.name_of(source.body_place(owner))
     if depth == 0:
         return None
-    around = source.body_place(owner)
-    called = [(p, call) for p, call in calls_in_use(source.project, around) if p.path != source.path]
-    made = [*source.calls_of((source.project.name_of(around),)), *_of_lifted(owner, source)]
-    handed = [argument(call, place, field) for call in made if not source.is_idle(call)]
+    called = [(p, call) for p, call in project.calls_of(name) if p.path != source.path and not is_idle(project, p)]
+    made = [call for call in source.calls_of((name,)) if source.calls(call, name)]
+    made += _of_lifted(owner, source)
+    handed = [argument(call, place, field) for call in made if not is_idle(project, source.place(call))]
     found = [_number(value, source, depth) for value in handed]
     found += [FEW if _is_few(call, place, field, p.path, source) else None for p, call in called]
     known = [number for number in found if number is not None]

@@ -18,6 +18,8 @@ from fusionlint.source.tree import Source
 _UPDATE = "jax.lax.dynamic_update_slice"
 # A helper of a turn is seldom further away than this.
 _HELPERS = 2
+# A choice seldom stands in more choices than this.
+_CHOICES = 4
 
 
 def follows(body: Function, source: Source) -> bool:
@@ -43,10 +45,43 @@ def _is_read_at(value: cst.BaseExpression, place: cst.Name, source: Source) -> b
     return False
 
 
+def descends(test: Function, body: Function, source: Source) -> bool:
+    """Whether the loop goes on by a place that each turn doubles or halves, `i < size` of `i = 2 * i + right`: the
+    levels of a tree, as many for all."""
+    if not test.params.params or not body.params.params:
+        return False
+    asked, here = (carried(one.params.params[-1].name, source) for one in (test, body))
+    match result(test):
+        case cst.Comparison(left=cst.Name(place)) if len(asked) == len(here):
+            same = {own.value for name, own in zip(asked, here, strict=True) if name.value == place}
+            return any(_is_of_a_level(part, same) for part in inside(body.body))
+    return False
+
+
 def halves(body: Function, source: Source) -> bool:
     """Whether a number of the carry is handed on halved or doubled, `return t // 2, place`: as many turns as that takes
-    are few, and nearly as many for all."""
-    return any(_is_of_a_level(source.meant(value), {place.value}) for place, value in handed_on(body, source))
+    are few, and nearly as many for all. Or it may be halved: a walk up and down a tree, as long as it gets."""
+    for place, value in handed_on(body, source):
+        if _is_of_a_level(source.meant(value), {place.value}):
+            return True
+        if any(_goes_up(one) and _is_of_a_level(one, {place.value}) for one in _chosen(value, source)):
+            return True
+    return False
+
+
+def _goes_up(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.FloorDivide | cst.RightShift)
+
+
+def _chosen(value: cst.BaseExpression, source: Source, depth: int = _CHOICES) -> Iterator[cst.BaseExpression]:
+    """What `value` may be: both sides of a choice, and of those in it."""
+    meant = source.meant(value)
+    match meant:
+        case cst.Call(args=[_, cst.Arg(value=one), cst.Arg(value=other)]) if depth and source.calls(meant, *CHOICES):
+            yield from _chosen(one, source, depth - 1)
+            yield from _chosen(other, source, depth - 1)
+        case _:
+            yield meant
 
 
 def _is_of_a_level(part: cst.CSTNode, names: set[str]) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, inside
-from fusionlint.patterns.code.calls import argument
+from fusionlint.patterns.code.calls import argument, brief
 from fusionlint.patterns.runs.mapped import differs, is_mapped_by, is_shared
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -76,4 +76,4 @@ def instead(call: cst.Call, name: str, source: Source) -> str:
 def _shown(call: cst.Call, name: str, where: tuple[int, str], source: Source) -> str:
     """An argument as it is written, where that is short; else a name for it."""
     value = argument(call, *where)
-    return source.brief(value, _LONG, name)
+    return brief(source.code(value), _LONG, name) if value is not None else name

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
+from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import constant, is_literal, is_no_array, is_none
 from fusionlint.patterns.code.calls import argument, as_argument, has_only
 from fusionlint.patterns.code.layout import Called, Part
@@ -23,6 +25,11 @@ _ARRAYS = tuple(f"{numpy}.{kind}" for numpy in ("jax.numpy", "numpy") for kind i
 _UNSAID = tuple(f"{numpy}.{name}" for numpy in ("jax.numpy", "numpy") for name in ("array", "asarray"))
 
 _KEYS = ("jax.random.PRNGKey", "jax.random.key")
+_DATA = regex(
+    r"\b(generat|mak|creat|simulat|sampl|synthesi[sz])(es?|ing)\b (the |some |a )?(train(ing)?|toy|synthetic|fake)"
+    r"[ -](data|data ?set|labels?)\b",
+    re.I,
+)
 
 
 # What says how many steps are between two times that something is done.
@@ -39,9 +46,9 @@ class Choice(NamedTuple):
 
 
 def is_drawn_once(node: cst.CSTNode, source: Source) -> bool:
-    """Whether a key that is made for what is drawn says that it is drawn in one call alone; or it is drawn now and
-    then, or for what constructors keep."""
-    if _is_of_a_seed(node, source) or _is_every_so_often(node, source):
+    """Whether what is drawn is said to be the data to train on, or a key that is made for it says that it is drawn in
+    one call alone; or it is drawn now and then, or for what constructors keep."""
+    if _makes_data(node, source) or _is_of_a_seed(node, source) or _is_every_so_often(node, source):
         return True
     return source.context(node) != "traced" and is_method_for_constructors(source.project, source.place(node))
 
@@ -76,6 +83,18 @@ def is_beside_a_call(node: cst.CSTNode, names: Collection[str], source: Source) 
     if function is None or source.context(node) == "traced" or source.in_loop(node):
         return False
     return any(source.function(call) is function for call in source.calls_of(names))
+
+
+def _makes_data(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comment above a function around `node`, or how its docstring begins, says that it makes the data to
+    train on: "Generate training data."."""
+    around = source.ancestors(node, cst.FunctionDef)
+    return any(_DATA.search(text) for function in around for text in _said_of(function))
+
+
+def _said_of(function: cst.FunctionDef) -> Iterator[str]:
+    yield (function.get_docstring() or "").partition("\n")[0]
+    yield from (line.comment.value for line in function.leading_lines if line.comment is not None)
 
 
 def choice(call: cst.Call, source: Source, *, replace: bool = True) -> Choice | None:

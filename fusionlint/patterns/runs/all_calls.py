@@ -9,10 +9,9 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import number_in
-from fusionlint.patterns.code.functions import calls_here
 from fusionlint.source.names import JIT, PARTIAL
 from fusionlint.source.places import Place
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -78,11 +77,14 @@ def received(read: cst.CSTNode, source: Source) -> list[cst.Name]:
     """What the callers of the function around call its result `read`: `step, state = setup(config)`, where it returns
     `step, state`; none where a caller is not seen to unpack it."""
     place, returned = among_results(read, source)
-    function = source.definition(place.scope) if place is not None else None
-    if not isinstance(function, cst.FunctionDef) or returned is None:
+    callers = source.project.calls_of(source.project.name_of(place)) if place is not None else []
+    callers = [(caller, call) for caller, call in callers if not is_idle(source.project, caller)]
+    if place is None or returned is None or any(caller.path != source.path for caller, _ in callers):
         return []
-    names = [_unpacked(call, returned, source) for call in calls_here(function, source)]
-    return [name for name in names if name is not None] if None not in names else []
+    name = source.project.name_of(place)
+    made = [call for call in source.calls_of((name,)) if source.calls(call, name)]
+    names = [_unpacked(call, returned, source) for call in made if not source.is_idle(call)]
+    return [name for name in names if name is not None] if None not in names and len(names) == len(callers) else []
 
 
 def among_results(read: cst.CSTNode, source: Source) -> tuple[Place | None, tuple[int, int] | None]:
@@ -138,8 +140,9 @@ def _takes_its_name(arg: cst.Arg, attribute: str, source: Source) -> bool:
 def calls_of_function(function: cst.FunctionDef, source: Source) -> list[cst.Call] | None:
     """Every call of a def; None where files call it that are not seen here, or where it goes anywhere else."""
     place = source.body_place(function)
-    callers = [caller for caller, _ in calls_in_use(source.project, place)]
-    if any(caller.path != source.path for caller in callers):
+    name = source.project.name_of(place)
+    callers = source.project.callers(name)
+    if any(caller.path != source.path and not is_idle(source.project, caller) for caller in callers):
         return None
     if not source.facts.functions[place.scope].owner:
         return calls_of_name(function.name, source)

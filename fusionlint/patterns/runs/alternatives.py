@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -23,6 +24,31 @@ def is_one_of_several(node: cst.CSTNode, source: Source, *better: str) -> bool:
 def is_beside(node: cst.CSTNode, source: Source, *better: str) -> bool:
     """Whether an `if` decides that `node` runs, and otherwise one of the calls `better` would: somebody may choose."""
     return any(_calls_one(branch, source, better) for _, branch in otherwise(node, source))
+
+
+def is_instead_of(node: cst.CSTNode, source: Source, *loops: str) -> bool:
+    """Whether a name or a field decides between what `node`, one of the calls `loops`, gives a name, and what that name
+    is given without any: `if forloop: v = fori_loop(...)`, `else: v = (g * jnp.cos(k)).sum()`. Who wrote both knows
+    what each costs."""
+    names = {name.value for name in _stored_around(node, source)}
+    return any(
+        isinstance(test, cst.Name | cst.Attribute)
+        and not _calls_one(branch, source, loops)
+        and any(part.value in names for part in inside(branch) if _is_stored(part, source))
+        for test, branch in otherwise(node, source)
+    )
+
+
+def _stored_around(node: cst.CSTNode, source: Source) -> Iterator[cst.Name]:
+    """The names that the statement around `node` gives a value."""
+    statement = source.nearest(node, cst.Assign)
+    if statement is not None and source.function(statement) is source.function(node):
+        targets = (part for target in statement.targets for part in inside(target.target))
+        yield from (part for part in targets if isinstance(part, cst.Name))
+
+
+def _is_stored(part: cst.CSTNode, source: Source) -> TypeGuard[cst.Name]:
+    return isinstance(part, cst.Name) and isinstance(source.parent(part), cst.AssignTarget)
 
 
 def _calls_one(branch: cst.CSTNode, source: Source, names: tuple[str, ...]) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.runs.often import is_called_as_step, is_run_often
+from fusionlint.source.facts import last_name
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 _FEW = 4
@@ -18,7 +19,12 @@ _GOING_THROUGH = ("enumerate", "zip", "reversed", "sorted")
 def runs_a_few_times(function: cst.FunctionDef, source: Source) -> bool:
     """Whether all that call `function` are of its file, and call it once or for a few cases, `for name in ("a", "b")`:
     what it compiles each time is as few programs."""
-    calls = calls_here(function, source) if not is_called_as_step(function.name.value) else []
+    place = source.body_place(function)
+    name = source.project.name_of(place)
+    callers = [caller for caller in source.project.callers(name) if not is_idle(source.project, caller)]
+    if is_called_as_step(last_name(place.scope)) or any(caller.path != source.path for caller in callers):
+        return False
+    calls = [call for call in source.calls_of((name,)) if not source.is_idle(call)]
     return bool(calls) and all(_is_made_a_few_times(call, source) for call in calls)
 
 

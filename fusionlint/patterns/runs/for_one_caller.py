@@ -15,8 +15,8 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.at import TO_ARRAY
 from fusionlint.patterns.code.elementwise import worked_on
-from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.values.reads import FETCHES
+from fusionlint.source.traced import calls_in_use
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 
@@ -39,8 +39,7 @@ def is_for_numpy(node: cst.CSTNode, source: Source) -> bool:
     hands over what numpy has just made and nothing else, `assemble(jnp.asarray(areas))`."""
     if source.context(node) == "traced":
         return False
-    function = source.function(node)
-    calls = calls_here(function, source) if isinstance(function, cst.FunctionDef) else []
+    calls = _calls_of(source.function(node), source)
     if calls and all(_hands_over_numpy(call, source) for call in calls):
         return True
     return _is_for(FETCHES, node, source, _DEPTH)
@@ -69,9 +68,19 @@ def is_decomposed(value: cst.CSTNode, source: Source, depth: int = _STEPS) -> bo
 
 
 def _is_for(takers: Collection[str], node: cst.CSTNode, source: Source, depth: int) -> bool:
-    function = source.function(node)
-    calls = calls_here(function, source) if isinstance(function, cst.FunctionDef) else []
+    calls = _calls_of(source.function(node), source)
     return bool(calls) and all(_is_taken(takers, call, source, depth) for call in calls)
+
+
+def _calls_of(function: cst.CSTNode | None, source: Source) -> list[cst.CSTNode]:
+    """All calls of a function, where they stand in this file; none if others do too."""
+    if not isinstance(function, cst.FunctionDef):
+        return []
+    place = source.body_place(function)
+    callers = {caller for caller, _ in calls_in_use(source.project, place)}
+    if any(caller.path != source.path for caller in callers):
+        return []
+    return [call for call in source.calls_of((source.project.name_of(place),)) if source.place(call) in callers]
 
 
 def _hands_over_numpy(call: cst.CSTNode, source: Source) -> bool:

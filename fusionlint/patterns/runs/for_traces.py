@@ -5,13 +5,11 @@ In: a node of a Source. Elsewhere a function that nobody is seen to trace often 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import chain
 
 import libcst as cst
 
 from fusionlint.patterns.code.at import is_about, names_read
-from fusionlint.patterns.code.functions import handed_as
 from fusionlint.patterns.values.annotations import annotated
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.source.environments import in_environment
@@ -34,7 +32,6 @@ def is_for_traces(node: cst.CSTNode, source: Source) -> bool:
     return _is_of_an_array(node, source, _DEPTH)
 
 
-@lru_cache(maxsize=4)
 def _is_such_a_file(source: Source) -> bool:
     if any(f"{name}.".startswith("jax.lax.") for name in chain(source.names, source.facts.imports())):
         return True
@@ -50,7 +47,7 @@ def _is_of_an_array(node: cst.CSTNode, source: Source, depth: int) -> bool:
     for name in names_read(node):
         if is_about(name, source):
             continue
-        handed = handed_as(name, source)
+        handed = [above for use in source.writes(name) if isinstance(above := source.parent(use.node), cst.Param)]
         if any(_is_an_array(one, source) for one in handed) or (handed and _is_an_array_of(name, source)):
             return True
         if depth and (value := source.value(name)) is not None and _is_of_an_array(value, source, depth - 1):

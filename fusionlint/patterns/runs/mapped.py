@@ -16,7 +16,8 @@ from fusionlint.patterns.code.calls import argument, call_of, hides_some
 from fusionlint.patterns.code.functions import Function, parameters
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.runs.loop_bodies import all_loop_bodies
-from fusionlint.patterns.runs.under import is_vectorized
+from fusionlint.patterns.runs.under import is_vectorized, under_vmap
+from fusionlint.patterns.values.annotations import annotated
 from fusionlint.patterns.values.handed_settings import handed_here
 from fusionlint.patterns.values.known_values import DEPTH, Reader
 from fusionlint.source.environments import in_environment
@@ -43,7 +44,7 @@ def differs(node: cst.CSTNode, source: Source, depth: int = _DEPTH) -> bool:
         case cst.Attribute(attr=cst.Name(field)) if field in ABOUT:
             return False
         case cst.Attribute(value=value):
-            return differs(value, source, depth)
+            return differs(value, source, depth) or _is_of_an_array(value, source)
         case cst.Arg(value=value):
             return differs(value, source, depth)
         case cst.Call(func=cst.Name("len" | "range")) | cst.Lambda():
@@ -171,6 +172,19 @@ def _name_differs(name: cst.Name, source: Source, depth: int) -> bool:
         case cst.AnnAssign(value=cst.BaseExpression() as value):
             return differs(value, source, depth - 1)
     return False
+
+
+def _is_of_an_array(owner: cst.BaseExpression, source: Source) -> bool:
+    """Whether `owner.field` is read of an argument under a `vmap` that is said to be an array: no field of a model."""
+    parameter = source.parameter(owner) if isinstance(owner, cst.Name) else None
+    function = source.function(owner)
+    if parameter is None or function is None or _SHARED.match(parameter.name.value):
+        return False
+    said = parameter.annotation
+    if said is None or annotated(said.annotation, parameter.name.value, parameter, source) != "array":
+        return False
+    in_body = source.body_place(function) in all_loop_bodies(source.project)
+    return under_vmap(owner, source) and not in_body
 
 
 def _differs_by(vmap: cst.Call, position: int, source: Source, depth: int) -> bool:

@@ -15,7 +15,7 @@ from fusionlint.source.asked import CALLS, EVERYWHERE
 from fusionlint.source.facts import last_name
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import calls_in_use, is_idle
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 
 _STEP = regex(r"^_?((train|eval|env|update)_)?(step|update|predict|forward|act|apply|tell|ask)(_fn|_step)?$|^__call__$")
@@ -51,7 +51,9 @@ def runs_often(project: Project, place: Place, depth: int = _CALLERS) -> bool:
         return False
     if is_called_as_step(name):
         return True
-    for caller, call in calls_in_use(project, place):
+    for caller, call in project.calls_of(project.name_of(place)):
+        if is_idle(project, caller):
+            continue
         if call.loops or (depth and caller.scope and runs_often(project, caller, depth - 1)):
             return True
     return False

@@ -13,7 +13,7 @@ from fusionlint.patterns.code.at import inside
 from fusionlint.patterns.runs.switches import ifs_around
 from fusionlint.source.facts import NOTHING
 from fusionlint.source.places import Place
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import is_idle
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted, fields_of
 
@@ -74,9 +74,10 @@ def _is_switched(test: cst.BaseExpression, source: Source) -> bool:
         return False
     flag = test.attr.value
     project = source.project
-    tops = [scope for scope in (*source.facts.functions, *source.facts.raw.classes) if "." not in scope]
-    called = (each for scope in tops for each in calls_in_use(project, Place(source.path, scope)))
-    calls = [(caller, call) for caller, call in called if caller.path != source.path]
+    tops = (Place(source.path, scope) for scope in (*source.facts.functions, *source.facts.raw.classes))
+    names = [project.name_of(place) for place in tops if "." not in place.scope]
+    calls = [(c, call) for name in names for c, call in project.calls_of(name) if c.path != source.path]
+    calls = [(caller, call) for caller, call in calls if not is_idle(project, caller)]
     # Facts keep no literals: of what is False by default nobody writes it out but to have it True.
     return bool(calls) and all(dict(call.value.keywords).get(flag) == NOTHING for _, call in calls)
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from fusionlint.patterns.code.at import inside
 from fusionlint.source.traced import reached_from
 from fusionlint.source.tree import Source
 
 _PMAPS = frozenset(("jax.pmap",))
+# What speaks to the others along an axis, and what gives an axis its name.
+_COLLECTIVES = frozenset(f"jax.lax.{name}" for name in ("all_gather", "axis_index", "pmax", "pmean", "pmin", "psum"))
+_BINDERS = frozenset(("jax.vmap", "jax.pmap", "jax.shard_map", "jax.experimental.shard_map.shard_map"))
 
 
 def is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, source: Source) -> bool:
@@ -20,4 +24,12 @@ def is_mapped_over_devices(node: cst.Call | cst.Name, step: cst.FunctionDef, sou
     above = set(source.project.decorators(source.path, function)) if function is not None else set()
     if source.calls(node, *_PMAPS) or not above.isdisjoint(_PMAPS):
         return False
-    return place in reached_from(source.project, _PMAPS)
+    return place in reached_from(source.project, _PMAPS) or _takes_an_axis(step, source)
+
+
+def _takes_an_axis(step: cst.FunctionDef, source: Source) -> bool:
+    """Whether a function speaks to others along an axis, `jax.lax.pmean(grads, "i")`, that has no name in its file: who
+    calls it gives it one."""
+    if not _BINDERS.isdisjoint(source.names) or _COLLECTIVES.isdisjoint(source.names):
+        return False
+    return any(source.calls(node, *_COLLECTIVES) for node in inside(step.body))

@@ -54,6 +54,18 @@ def under_map(node: cst.CSTNode, source: Source) -> bool:
     return _is_in(node, source, frozenset(("jax.lax.map",)))
 
 
+def is_mapped_at_the_top(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the function around `node` is only seen to be mapped, and called at once, at the file's own level:
+    `patches = jax.vmap(get_patch)(centers)`, which runs once, when a script is run."""
+    function = source.function(node)
+    place = source.body_place(function) if isinstance(function, cst.FunctionDef) else None
+    if place is None or place.outer.scope or source.project.calls_of(source.project.name_of(place)):
+        return False
+    maps = [call for call in source.calls_of(VMAPS) if call.args]
+    own = [c for c in maps if source.project.find(source.qualified_name(c.args[0].value)) == place]
+    return bool(own) and all(_is_called_at_the_top(call, source) for call in own)
+
+
 def is_mapped_in_host_code(node: cst.CSTNode, source: Source) -> bool:
     """Whether the function around `node` stands in one of the host, which maps it itself."""
     function = source.function(node)
@@ -104,6 +116,10 @@ def _is_mapped_at_once(function: cst.CSTNode, source: Source) -> bool:
     if not source.calls(made, *VMAPS) or not is_for_the_host(made, source):
         return False
     return call_of(made, source) is not None
+
+
+def _is_called_at_the_top(made: cst.Call, source: Source) -> bool:
+    return call_of(made, source) is not None and not source.scope(made) and not source.in_loop(made)
 
 
 def _is_in(node: cst.CSTNode, source: Source, transforms: frozenset[str]) -> bool:

@@ -12,12 +12,12 @@ import libcst as cst
 from fusionlint.lazily import regex
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.constants import is_called_constant
-from fusionlint.patterns.code.functions import calls_here, parameters
+from fusionlint.patterns.code.functions import parameters
 from fusionlint.source.facts import NOTHING, Call, Function, Value
 from fusionlint.source.names import JIT
 from fusionlint.source.places import Place
 from fusionlint.source.project import Project
-from fusionlint.source.traced import calls_in_use
+from fusionlint.source.traced import calls_in_use, is_idle
 from fusionlint.source.tree import Source
 
 # What is set before a program is compiled.
@@ -49,11 +49,14 @@ def is_handed_settings(project: Project, place: Place, parameter: str, depth: in
 def handed_here(function: cst.FunctionDef, parameter: str, source: Source) -> list[cst.BaseExpression]:
     """What all that call a def, where they stand in its file, hand over for a parameter; nothing where another file
     calls it too, or where one of them does not say."""
+    project, called = source.project, source.project.name_of(source.body_place(function))
     names = [each.name.value for each in parameters(function)]
-    if parameter not in names:
+    callers = (caller for caller in project.callers(called) if not is_idle(project, caller))
+    if parameter not in names or any(caller.path != source.path for caller in callers):
         return []
     number = names.index(parameter) - (names[0] in ("self", "cls"))
-    given = [argument(call, number, parameter) for call in calls_here(function, source)]
+    calls = source.calls_of((called,))
+    given = [argument(call, number, parameter) for call in calls if not is_idle(project, source.place(call))]
     return [] if None in given else [each for each in given if each is not None]
 
 

@@ -29,7 +29,7 @@ from fusionlint.patterns.code.unpacked import assigned, put, unpacked
 from fusionlint.patterns.values.array_sizes import FILLED, FULL
 from fusionlint.patterns.values.counts import is_counted, is_counted_on
 from fusionlint.patterns.values.predicates import static_names
-from fusionlint.patterns.values.records import given_as
+from fusionlint.patterns.values.records import given_as, is_made_of_defaults
 from fusionlint.patterns.values.static_fields import is_static_field
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -112,7 +112,8 @@ class Reader(NamedTuple):
                 is_new = self._is_made(array, depth) or self._is_laid_out(array, depth)
                 return is_new or self._is_worked_out_of_known(array, depth)
             case cst.Attribute(value=cst.Name() as record):
-                return is_static_name(record, self.source) or self._is_given(given_as(array, self.source), depth)
+                is_given = is_made_of_defaults(record, self.source) or is_static_name(record, self.source)
+                return is_given or self._is_given(given_as(array, self.source), depth)
         return False
 
     def _is_given(self, array: cst.BaseExpression | None, depth: int) -> bool:

@@ -92,10 +92,14 @@ def _by_a_call(arg: cst.Arg, part: cst.BaseExpression, source: Source) -> Iterat
 def _reads_each(function: cst.BaseExpression, source: Source) -> bool:
     match function:
         case cst.Lambda(body=cst.Call(func=function)):
-            return source.qualified_name(function) in READERS
+            return source.qualified_name(function) in READERS or _is_method(function)
         case cst.Name() | cst.Attribute():
             return source.qualified_name(function) in READERS
     return False
+
+
+def _is_method(function: cst.BaseExpression) -> bool:
+    return isinstance(function, cst.Attribute) and function.attr.value in METHODS
 
 
 def attributes_of(name: cst.Name, source: Source) -> Iterator[cst.Attribute]:

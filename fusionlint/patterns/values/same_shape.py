@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from fusionlint.patterns.code.at import constant, elements, inside, is_literal, is_new_axis, is_whole
-from fusionlint.patterns.code.elementwise import atoms
+from fusionlint.patterns.code.elementwise import atoms, is_elementwise
 from fusionlint.patterns.code.unpacked import unpacked
 from fusionlint.patterns.values.one_number import is_a_number
 from fusionlint.source.tree import Source
@@ -17,6 +17,7 @@ from fusionlint.source.tree import Source
 _DEPTH = 6
 # What an iteration over hands out is of one shape.
 _ROWS = ("jax.numpy.split", "jax.numpy.unstack", "jax.numpy.moveaxis", "jax.numpy.transpose")
+_REDUCES = tuple(f"jax.numpy.{name}" for name in ("sum", "mean", "max", "min", "linalg.norm", "prod", "cross"))
 
 
 def are_of_one_shape(one: cst.BaseExpression, other: cst.BaseExpression, source: Source, depth: int = _DEPTH) -> bool:
@@ -97,7 +98,10 @@ def _are_cut_alike(one: cst.Subscript, other: cst.Subscript, source: Source, dep
 
 
 def _are_made_alike(one: cst.BaseExpression, other: cst.BaseExpression, source: Source, depth: int) -> bool:
-    """Whether elementwise work makes both of what is of the same shapes, in whatever order."""
+    """Whether elementwise work makes both of what is of the same shapes, in whatever order; or one function of the same
+    arguments but for such."""
+    if isinstance(one, cst.Call) and isinstance(other, cst.Call) and not is_elementwise(one, source):
+        return _are_called_alike(one, other, source, depth)
     arrays, others = _arrays(one, source), _arrays(other, source)
     if not arrays or not others or arrays == [one] or others == [other]:
         return False
@@ -108,3 +112,20 @@ def _are_made_alike(one: cst.BaseExpression, other: cst.BaseExpression, source: 
 def _arrays(node: cst.BaseExpression, source: Source) -> list[cst.BaseExpression]:
     """What elementwise work is made of, but for numbers."""
     return [one for one in atoms(node, source) if not is_literal(one) and not is_a_number(one, source)]
+
+
+def _are_called_alike(one: cst.Call, other: cst.Call, source: Source, depth: int) -> bool:
+    if (
+        not source.calls(one, *_REDUCES)
+        or source.code(one.func) != source.code(other.func)
+        or len(one.args) != len(other.args)
+    ):
+        return False
+    return all(
+        (arg.keyword is None) == (beside.keyword is None)
+        and (
+            source.code(arg.value) == source.code(beside.value)
+            or (arg.keyword is None and are_of_one_shape(arg.value, beside.value, source, depth - 1))
+        )
+        for arg, beside in zip(one.args, other.args, strict=True)
+    )

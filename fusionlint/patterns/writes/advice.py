@@ -41,7 +41,7 @@ from fusionlint.patterns.writes.needed import change_what_is_there, may_need
 from fusionlint.patterns.writes.one_place import written_once
 from fusionlint.patterns.writes.own_value import of_their_own
 from fusionlint.patterns.writes.seen import see
-from fusionlint.patterns.writes.stack import stack
+from fusionlint.patterns.writes.stack import begins_a_list, stack
 from fusionlint.patterns.writes.told import ALONG, ARRAYS, Advice, Form, Told, pair_of
 from fusionlint.patterns.writes.words import FIRST, FOR_MASKS
 from fusionlint.source.tree import Source
@@ -76,6 +76,9 @@ def advice(writes: Sequence[Write], name: str, source: Source) -> Advice:
         return Advice(f"{FIRST}{line or outline(told)}{again}", pair_of(told), form)
     if line is not None:
         return Advice(line, ALONG, Form.LINE)
+    if begins_a_list(writes, source):
+        begun = "a list that begins with them, to which the loop behind appends what it writes"
+        return Advice(f"{begun}, and one {jnp}.stack of it", pair_of(told))
     if (joined := stack(writes, source, jnp)) is not None:
         return Advice(joined, pair_of(told), Form.STACK)
     if are_rows_of_ranges(writes, source):

@@ -23,14 +23,14 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_in,
 )
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.constants import is_called_constant
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.values.known_values import is_static_name
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.chain import root, shown
 from fusionlint.patterns.writes.words import SIGNS, all_of
 from fusionlint.source.edited import with_names
 from fusionlint.source.names import JIT, PARTIAL
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 # A value longer than this says less than its outline, and so does an advice.
@@ -164,7 +164,7 @@ def _of_arrays(writes: Sequence[Write]) -> str:
 def _chosen(writes: Sequence[Write], places: Sequence[Part], array: str, source: Source, jnp: str) -> str:
     """`jnp.where(k == j, b, jnp.where(k == i, a, x))`: what is written last is asked for first."""
     methods = {write.method for write in writes}
-    values = (source.brief(write.value, _LONG) for write in writes)
+    values = (shown(write.value, source) for write in writes)
     told = [*zip((as_counted(place, source) for place in places), values, strict=True)]
     text = array
     for place, value in told:

@@ -8,6 +8,7 @@ each size, or meant as it stands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -17,6 +18,7 @@ from fusionlint.patterns.code.at import Write, at_write, inside, is_literal
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.loops.timed import is_timed
+from fusionlint.patterns.runs.alternatives import said_above
 from fusionlint.patterns.values.reads import FETCHES
 from fusionlint.patterns.writes.chain import root
 from fusionlint.source.tree import Source
@@ -27,6 +29,11 @@ _REPORTS = regex(r"^print$|(^|[._])(log|logger|logging)\.\w+$|(^|\.)tqdm\.write$
 _ON_THE_HOST = regex(
     r"^(scipy\.(integrate|interpolate|io|linalg|optimize|sparse|spatial)|h5py|libsbml|matplotlib|netCDF4|pandas|sklearn)\."
 )
+# What is written otherwise, and that there is a reason.
+_OTHERWISE = regex(r"concat|\bstack|scatter|vmap|vectori[sz]|materiali[sz]|at once", re.I)
+_CHOSEN = regex(r"instead of|rather than|avoid|on purpose|deliberate|slower|faster|HBM|out of memory|\bOOM\b")
+# So far above a write is said why.
+_ABOVE = 6
 # Who is handed what is written, and makes kernel after kernel of it.
 _NETWORKS = regex(r"(^|[._])(\w*network|model|net)(_fn|_apply)?$")
 _PICTURES = regex(r"(^|_)plot(_|$)")
@@ -52,6 +59,12 @@ def is_of_the_host(loop: cst.For, source: Source) -> bool:
 def _is_of_the_host(call: cst.Call, source: Source) -> bool:
     name = source.qualified_name(call.func) or source.code(call.func)
     return bool(_REPORTS.search(name) or _ON_THE_HOST.match(name))
+
+
+def is_chosen(node: cst.CSTNode, source: Source) -> bool:
+    """Whether the comments above say why it is not written otherwise: "preassign instead of using concatenate"."""
+    said = said_above(node, _ABOVE, source)
+    return bool(_OTHERWISE.search(said) and _CHOSEN.search(said))
 
 
 def is_of_numpy(array: cst.BaseExpression, source: Source) -> bool:
@@ -90,6 +103,15 @@ def is_beside_more(writes: Sequence[Write], source: Source) -> bool:
     is_handed = bool(reads) and len(handed) == len(reads) and len(writes) <= _FEW
     called = [dotted(call.func) for call in handed if isinstance(call, cst.Call)]
     return bool(_PICTURES.search(name.value)) or (is_handed and all(map(_NETWORKS.search, called)))
+
+
+def are_picked_by_python(writes: Sequence[Write], source: Source) -> bool:
+    """Whether Python goes over something to pick the places, `[i for i, bond in enumerate(bonds) if bond in ring]`, in
+    a function that nobody is seen to trace: that takes longer, and is done where something is set up."""
+    if source.context(writes[0].call) == "traced":
+        return False
+    parts = [source.meant(part) for write in writes for part in write.index if isinstance(part, cst.BaseExpression)]
+    return any(isinstance(part, cst.ListComp) and part.for_in.ifs for part in parts)
 
 
 def _is_worked_out_one_by_one(node: cst.CSTNode, source: Source) -> bool:

@@ -23,7 +23,7 @@ from fusionlint.patterns.code.at import (
     is_whole,
     names_read,
 )
-from fusionlint.patterns.code.calls import hides_some, said_dtype
+from fusionlint.patterns.code.calls import brief, hides_some, said_dtype
 from fusionlint.patterns.loops.collected import target_names
 from fusionlint.patterns.values.array_sizes import is_of_one_axis, is_vector
 from fusionlint.patterns.values.kinds import kind
@@ -34,7 +34,6 @@ from fusionlint.patterns.writes.pieces import are_all, pieces, read_back
 from fusionlint.patterns.writes.places import is_slice
 from fusionlint.patterns.writes.seen import see
 from fusionlint.patterns.writes.words import masked
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 _LONG = 40
@@ -162,7 +161,7 @@ def _chosen(writes: Sequence[Write], source: Source) -> str | None:
         case [[cst.Slice(lower=None, upper=end, step=None)], [cst.Slice(lower=begin, upper=None, step=None)]]:
             meet = end is not None and begin is not None and end.deep_equals(begin)
             if meet and end is not None and all(w.value is not None and _is_number(w.value, source) for w in writes):
-                jnp, n = source.jnp, source.brief(made.args[0].value, _LONG, "n")
+                jnp, n = source.jnp, brief(source.code(made.args[0].value), _LONG, "n")
                 one, other = (_shown(write, source) for write in writes)
                 return f"{jnp}.where({jnp}.arange({n}) < {source.code(end)}, {one}, {other})"
     return None

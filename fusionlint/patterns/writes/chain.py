@@ -9,6 +9,7 @@ from typing import TypeVar
 import libcst as cst
 
 from fusionlint.patterns.code.at import Write, at_write, column, constant, elements, is_about, place_of
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.code.paths import is_behind_ifs, never_both, stored_before
 from fusionlint.patterns.code.unpacked import assigned
 from fusionlint.source.tree import Source
@@ -16,6 +17,8 @@ from fusionlint.source.walk import dotted
 
 Link = TypeVar("Link")
 
+# A value longer than this says less than its outline.
+_LONG = 30
 # So many names in a row a value seldom has on its way into a write.
 _NAMES = 2
 
@@ -31,6 +34,11 @@ def first_to_last(last: Link, before: Callable[[Link], Link | None]) -> list[Lin
     while (link := before(links[-1])) is not None and link not in links:
         links.append(link)
     return links[::-1]
+
+
+def shown(value: cst.BaseExpression | None, source: Source, longest: int = _LONG) -> str:
+    """What is written, as it can stand in a message."""
+    return brief(source.code(value), longest) if value is not None else "..."
 
 
 def is_last(write: Write, source: Source) -> bool:

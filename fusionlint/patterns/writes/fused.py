@@ -14,7 +14,6 @@ import libcst as cst
 from fusionlint.patterns.code.at import FRESH_BY_SHAPE, Part, Write, constant, counted_axis, is_about, is_whole
 from fusionlint.patterns.code.calls import argument
 from fusionlint.patterns.code.elementwise import is_worked_on
-from fusionlint.patterns.code.functions import calls_here
 from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.values.static_fields import is_static_field
 from fusionlint.source.tree import Source
@@ -90,7 +89,12 @@ def _is_mapped_number_by_number(read: cst.CSTNode, source: Source) -> bool:
 def _is_worked_on_by_callers(read: cst.CSTNode, source: Source) -> bool:
     """Whether all that call the function around stand in this file, and do elementwise work on what it returns."""
     function = source.function(read)
-    calls = calls_here(function, source) if isinstance(function, cst.FunctionDef) else []
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    called = source.project.name_of(source.body_place(function))
+    calls = [*source.calls_of((called,))]
+    if any(caller.path != source.path for caller in source.project.callers(called)):
+        return False
     return bool(calls) and all(is_worked_on(call, source) for call in calls)
 
 

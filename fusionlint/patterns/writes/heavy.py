@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from fusionlint.lazily import regex
-from fusionlint.patterns.code.at import Write, at_write, inside, is_about, names_in, names_read
-from fusionlint.patterns.code.unpacked import stored_in
+from fusionlint.patterns.code.at import Write, at_write, inside, is_about, is_fresh, names_in, names_read
+from fusionlint.patterns.code.unpacked import stored_in, storing
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.runs.loop_bodies import FIRSTS, is_body_of_a_loop
 from fusionlint.patterns.values.reads import attributes_of
+from fusionlint.patterns.writes.chain import root
 from fusionlint.patterns.writes.firsts import begins_a_loop
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
@@ -33,6 +34,8 @@ _SOLVED = ("jax.numpy.linalg.solve", "jax.scipy.linalg.solve")
 _SCAN = "jax.lax.scan"
 # A value seldom has more names on its way.
 _NAMES = 4
+# So many writes are one launch more than one, beside those of every step of a loop.
+_FEW = 2
 
 
 def is_made_by_heavy_work(loop: cst.For, source: Source) -> bool:
@@ -121,6 +124,31 @@ def _is_looped_over(read: cst.CSTNode, source: Source) -> bool:
     call = source.handed_to(read)
     called = source.project.find(source.qualified_name(call.func)) if call is not None else None
     return called is not None and any(called in source.project.callers(loop) for loop in FIRSTS)
+
+
+def are_given_by_a_loop(writes: Sequence[Write], source: Source) -> bool:
+    """Whether two things that a loop of jax.lax gave, in the function that runs it, are put into a new array: what each
+    step left, and what was pending at the end."""
+    if len(writes) > _FEW or not is_fresh(root(writes[0]), source) or source.in_loop(writes[0].call):
+        return False
+    return all(write.value is not None and _is_of_a_loop(write.value, write, source, _NAMES) for write in writes)
+
+
+def _is_of_a_loop(value: cst.BaseExpression, write: Write, source: Source, depth: int) -> bool:
+    if source.calls(value, *FIRSTS):
+        return source.function(value) is source.function(write.call)
+    made = (storing(name, source) for name in names_read(value)) if depth else ()
+    return any(one is not None and _is_of_a_loop(one.value, write, source, depth - 1) for one in made)
+
+
+def is_for_steps(value: cst.CSTNode, source: Source) -> bool:
+    """Whether all that is done with `value` is that the body of a loop of jax.lax, which the same function defines,
+    reads it: made once, for all the steps."""
+    inner = [(read, source.function(read)) for read in _read(value, source)]
+    return bool(inner) and all(
+        body is not None and source.function(body) is source.function(value) and is_body_of_a_loop(read, source)
+        for read, body in inner
+    )
 
 
 def is_beside_a_network(node: cst.CSTNode, source: Source) -> bool:

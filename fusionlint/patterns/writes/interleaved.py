@@ -19,7 +19,7 @@ from fusionlint.patterns.code.at import (
     told_axes,
 )
 from fusionlint.patterns.code.calls import argument
-from fusionlint.patterns.writes.chain import root
+from fusionlint.patterns.writes.chain import root, shown
 from fusionlint.source.tree import Source
 
 _LONG = 40
@@ -41,7 +41,7 @@ def interleaved(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     if in_order is None:
         return None
     given = (writes[i].value for i in in_order)
-    values = (source.brief(value, _LONG) for value in given)
+    values = (shown(value, source, _LONG) for value in given)
     is_open = any(isinstance(part, cst.Ellipsis) for part in writes[0].index[:axis])
     behind = axis - len(writes[0].index) if is_open else axis + 1
     if is_open and behind != -1:

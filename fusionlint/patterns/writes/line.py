@@ -12,11 +12,9 @@ import libcst as cst
 
 from fusionlint.patterns.code.at import Part, Write, constant, is_static, is_whole, names_read
 from fusionlint.patterns.code.constants import is_called_constant
+from fusionlint.patterns.writes.chain import shown
 from fusionlint.patterns.writes.interleaved import starts_of
 from fusionlint.source.tree import Source
-
-# A value longer than this says less than its outline.
-_LONG = 30
 
 
 def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -> str | None:
@@ -33,7 +31,7 @@ def of_one_line(writes: Sequence[Write], array: str, source: Source, jnp: str) -
     at, before = (", ".join(map(source.code, some)) for some in (places, around))
     if (in_order := starts_of(parts)) is not None:
         given = (writes[i].value for i in in_order)
-        values = ", ".join(source.brief(value, _LONG) for value in given)
+        values = ", ".join(shown(value, source) for value in given)
         line = f"{jnp}.stack([{values}], axis=-1).reshape({array}[{at}].shape)"
         return f"one `{array}.at[{at}].set({line})`, of values in the shape of their parts"
     numbers = sorted(number for part in parts if (number := constant(part)) is not None)

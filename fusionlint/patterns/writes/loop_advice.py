@@ -23,6 +23,7 @@ from fusionlint.patterns.code.at import (
     names_read,
     told_axes,
 )
+from fusionlint.patterns.code.calls import brief
 from fusionlint.patterns.loops.carry import calls
 from fusionlint.patterns.values.kinds import kind
 from fusionlint.patterns.writes.chain import root
@@ -33,7 +34,6 @@ from fusionlint.patterns.writes.loop_turns import counts_down, is_branched, is_c
 from fusionlint.patterns.writes.many import is_one_of_many
 from fusionlint.patterns.writes.stands import Stands, stands
 from fusionlint.patterns.writes.told import ARRAYS, Advice
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 from fusionlint.source.walk import dotted
 

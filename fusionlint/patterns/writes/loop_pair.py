@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from fusionlint.patterns.code.at import Write, at_write, constant, elements, holds, is_about, is_whole
-from fusionlint.patterns.code.elementwise import is_elementwise
+from fusionlint.patterns.code.at import Write, at_write, constant, elements, holds, is_about, is_whole, names_in
+from fusionlint.patterns.code.elementwise import is_elementwise, worked_on
 from fusionlint.patterns.loops.carry import calls
+from fusionlint.patterns.values.array_sizes import is_vector
 from fusionlint.patterns.writes.axis import leaves
 from fusionlint.patterns.writes.fused import is_worked_on_alone
 from fusionlint.patterns.writes.loop import Piecewise, counted_by
@@ -23,6 +24,8 @@ from fusionlint.patterns.writes.loop_turns import goes_over_an_array, needs_the_
 from fusionlint.patterns.writes.places import are_rows_of_a_new_one, is_fresh_before
 from fusionlint.patterns.writes.told import FUSED, LOOP, RECURRENT
 from fusionlint.source.tree import Source
+
+_SUMS = tuple(f"jax.numpy.{name}" for name in ("sum", "max", "min", "mean", "prod"))
 
 
 def pair(found: Piecewise, loop: cst.For, source: Source) -> int:
@@ -35,6 +38,19 @@ def pair(found: Piecewise, loop: cst.For, source: Source) -> int:
         return RECURRENT if _is_elementwise(loop, source) else LOOP
     are_rows = all(are_rows_of_a_new_one(write, loop, source) for write in found.writes)
     return FUSED if are_rows and all(_is_fused(write, loop, source) for write in found.writes) else LOOP
+
+
+def are_numbers(found: Piecewise, loop: cst.For, source: Source) -> bool:
+    """Whether a loop leaves numbers in new vectors that are only picked out again, `v[0]`, or summed: a write is then
+    no kernel of its own."""
+    return not goes_over_an_array(loop, source) and all(
+        write.method == "set"
+        and len(write.index) == 1
+        and all(name.value in counted_by(loop) for name in names_in(write.index[0]))
+        and is_fresh_before(write, loop, source)
+        and _is_number_read_back(write, loop, source)
+        for write in found.writes
+    )
 
 
 def _goes_to_a_new_array(write: Write, loop: cst.For, source: Source) -> bool:
@@ -50,6 +66,13 @@ def _is_fused(write: Write, loop: cst.For, source: Source) -> bool:
     return is_worked_on_alone(write.call, source, loop) or (bool(reads) and all(_is_picked(r, source) for r in reads))
 
 
+def _is_number_read_back(write: Write, loop: cst.For, source: Source) -> bool:
+    array, reads = source.assigned_name(write.call), _behind(write, loop, source)
+    if array is None or not reads or not is_vector(array, source):
+        return False
+    return all(_is_picked(read, source) or _is_summed(read, source) for read in reads)
+
+
 def _behind(write: Write, loop: cst.For, source: Source) -> list[cst.Name]:
     """The reads of the array behind the loop, of the same function."""
     name = source.assigned_name(write.call)
@@ -63,6 +86,18 @@ def _is_picked(read: cst.Name, source: Source) -> bool:
         case cst.Subscript(value=value, slice=slices) if value is read:
             places = elements(slices)
             return all(constant(place) is not None or is_whole(place) for place in places)
+    return False
+
+
+def _is_summed(read: cst.Name, source: Source) -> bool:
+    """`jnp.sum(v / width)`."""
+    made = worked_on(read, source)
+    taken = source.handed_to(made)
+    if taken is not None:
+        return len(taken.args) == 1 and source.calls(taken, *_SUMS)
+    match source.parent(made):
+        case cst.Attribute(value=value, attr=cst.Name("sum" | "max" | "min" | "mean" | "prod")):
+            return value is made
     return False
 
 

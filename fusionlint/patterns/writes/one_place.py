@@ -10,11 +10,10 @@ from collections.abc import Sequence
 import libcst as cst
 
 from fusionlint.patterns.code.at import Part, Write, constant, place_of
-from fusionlint.patterns.code.calls import as_operand
+from fusionlint.patterns.code.calls import as_operand, brief
 from fusionlint.patterns.writes.axis import is_called_a_slice
 from fusionlint.patterns.writes.between import is_rebound, reads_back
 from fusionlint.patterns.writes.words import FIRST
-from fusionlint.source.syntax import brief
 from fusionlint.source.tree import Source
 
 _OPERATORS = {"add": "+", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/"}

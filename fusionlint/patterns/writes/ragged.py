@@ -31,6 +31,8 @@ def is_ragged(found: Piecewise, loop: cst.For, source: Source) -> bool:
     """Whether a place is seen to be as long as each iteration has it."""
     if any(is_nested(part, loop) for write in found.writes for part in write.index):
         return True
+    if all(_is_a_rectangle(write) for write in found.writes):
+        return True
     counted = counted_by(loop)
     if source.calls(loop.iter, "range") and _are_counted_off(found, loop, counted, source):
         return True
@@ -65,6 +67,13 @@ def _is_of_a_key(name: str | None, loop: cst.For, keys: set[str]) -> bool:
     """Whether `name` is a key, or is made of one in the loop: `first = group.variables[0]`."""
     made = (node.value for node in inside(loop.body, cst.Assign) if name and _is_set(name, node))
     return name in keys or any(read.value in keys for value in made for read in names_read(value))
+
+
+def _is_a_rectangle(write: Write) -> bool:
+    """`.at[top:bottom, left:right].set(v)`, of any size, which lies over others as it comes. Not a block of a diagonal,
+    `[i:j, i:j]`."""
+    sides = [part for part in write.index if isinstance(part, cst.Slice) and not _is_even(part)]
+    return len(sides) > 1 and not all(side.deep_equals(sides[0]) for side in sides)
 
 
 def _are_counted_off(found: Piecewise, loop: cst.For, counted: set[str], source: Source) -> bool:
