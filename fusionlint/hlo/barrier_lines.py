@@ -42,7 +42,7 @@ def stack_of(value: Value, why: Blame, crossing: Crossing, kernels: Iterable[Ker
 def is_of_gradient(value: Value, why: Blame, crossing: Crossing, stack: Stack) -> bool:
     """What jax.grad makes of a step has the step's line, and another name. A gradient that somebody wrote has lines of
     its own, and the name for once; what jax makes of a step in it has it twice."""
-    copied = conditional_of_copy(value.names.module, value.node) or _copied(value) if _copies_whole(why) else ()
+    copied = _copied(value) if _copies_whole(why) else ()
     steps = (*copied, why.instruction, *crossing.made, *crossing.used)
     otherwise = why.instruction.op_name if _is_turned(why.instruction) else ""
     name = next((step.op_name for step in steps if step.stack == stack), otherwise)
@@ -60,11 +60,7 @@ def _own_stack(value: Value, why: Blame, crossing: Crossing, before: Lost) -> St
     module, blamed = value.names.module, why.instruction
     if _is_turned(blamed) and (written := before.product(blamed.stack)):
         return written
-    copied = (
-        conditional_of_copy(value.names.module, value.node) or _copied(value) or _copied_for(value, crossing)
-        if _copies_whole(why)
-        else ()
-    )
+    copied = _copied(value) or _copied_for(value, crossing) if _copies_whole(why) else ()
     if own := _first_stack((*copied, blamed, *_reducers(module, (blamed,)))):
         return own
     if called := before.called(module, blamed):
@@ -126,9 +122,12 @@ def _copies_whole(why: Blame) -> bool:
 
 
 def _copied(value: Value, depth: int = 8) -> tuple[hlo.Instruction, ...]:
-    """The work that made what the copy kernel copies, the concatenate first: it is why the whole is copied."""
+    """The conditional that the copy kernel copies for, or the work that made what it copies, the concatenate first: it
+    is why the whole is copied."""
     node = value.node
     module = value.names.module
+    if conditional := conditional_of_copy(module, node):
+        return conditional
     for _ in range(depth):
         operands = value.names.instruction(node).operands  # none of a copy of a constant
         source = next(iter(value.names.origins((node[0], operands[0]))), None) if operands else None

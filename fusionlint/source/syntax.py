@@ -70,7 +70,7 @@ class Syntax:
         """The nodes of libcst's type `kind` ("Call") in some pieces of the file; without pieces nothing is loaded."""
         return self.nodes_in(pieces, getattr(cst, kind)) if pieces else iter(())
 
-    def fields_called(self, name: str, owner: str) -> Iterator[cst.CSTNode]:
+    def fields_called(self, name: str, owner: str) -> Iterator[cst.Attribute]:
         """Where `name`, "self.state", stands in the class of the scope `owner`; with "" outside of classes."""
         for node in self.nodes_with(name.rpartition(".")[2], cst.Attribute):
             if dotted(node) == name and self.facts.class_around(self.scope(node)) == owner:

@@ -131,9 +131,9 @@ def _names_for(part: cst.Name, source: Source, depth: int) -> Iterator[cst.Name]
             yield from _names_for(name, source, depth - 1)
 
 
-def _reads_of(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.CSTNode]:
+def _reads_of(argument: cst.BaseExpression, call: cst.Call, source: Source) -> Iterator[cst.BaseExpression]:
     """Where the function around `call` reads the variable or field `argument`."""
-    reads: Iterator[cst.CSTNode]
+    reads: Iterator[cst.BaseExpression]
     if isinstance(argument, cst.Name):
         reads = source.reads_at_all(argument)
     else:
@@ -201,9 +201,7 @@ def _is_a_field_behind(argument: cst.BaseExpression, call: cst.Call, source: Sou
     evaluate(self.params)`, then `self.params = state.params`."""
     loops, owner = _loops(call, source), source.facts.class_around(source.scope(call))
     for read in _reads_of(argument, call, source):
-        part = read
-        while isinstance(above := source.parent(part), cst.Attribute) and above.value is part:
-            part = above
+        part = whole_of(read, source)
         match source.parent(part):
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as field)], value=value) if (
                 value is part is not read and dotted(field).startswith("self.")
